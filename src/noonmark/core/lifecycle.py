@@ -1,0 +1,66 @@
+"""The life of an occurrence: one literal table of state x event -> state.
+
+Rules of the file: everything that changes a state is in ``TRANSITIONS``; nothing elsewhere names a target state.  The
+picture in the docs is drawn from this table.  (DESIGN 2; S10 in the invariants.)
+"""
+
+from __future__ import annotations
+
+from noonmark.core.model import OPEN_STATES, Event, State
+
+PENDING, RUNNING, SUCCESS = State.PENDING, State.RUNNING, State.SUCCESS
+RETRYING, MANUAL = State.FAILED_RETRYING, State.FAILED_MANUAL
+SKIPPED, CANCELLED = State.SKIPPED, State.CANCELLED
+
+TRANSITIONS: dict[tuple[State, Event], State] = {
+    # waiting for its moment, or for a check to say yes
+    (PENDING, Event.START): RUNNING,
+    (PENDING, Event.PARK): PENDING,
+    (PENDING, Event.SKIP): SKIPPED,
+    (PENDING, Event.MISS): MANUAL,
+    (PENDING, Event.CANCEL): CANCELLED,
+    (PENDING, Event.MARK_DONE): SUCCESS,
+    (PENDING, Event.MARK_SKIP): SKIPPED,
+    # running under a lease; a lapsed one may be looked at (PARK) while its state stays
+    (RUNNING, Event.PARK): RUNNING,
+    (RUNNING, Event.TAKEOVER): RUNNING,
+    (RUNNING, Event.SUCCEED): SUCCESS,
+    (RUNNING, Event.FAIL_RETRY): RETRYING,
+    (RUNNING, Event.FAIL_MANUAL): MANUAL,
+    (RUNNING, Event.MISS): MANUAL,
+    (RUNNING, Event.HAND_BACK): PENDING,
+    (RUNNING, Event.CANCEL): CANCELLED,
+    # failed, the next attempt is due at due_at
+    (RETRYING, Event.START): RUNNING,
+    (RETRYING, Event.PARK): RETRYING,
+    (RETRYING, Event.MISS): MANUAL,
+    (RETRYING, Event.CANCEL): CANCELLED,
+    (RETRYING, Event.MARK_DONE): SUCCESS,
+    (RETRYING, Event.MARK_SKIP): SKIPPED,
+    # a person's turn
+    (MANUAL, Event.RETRY): PENDING,
+    (MANUAL, Event.CANCEL): CANCELLED,
+    (MANUAL, Event.MARK_DONE): SUCCESS,
+    (MANUAL, Event.MARK_SKIP): SKIPPED,
+    (MANUAL, Event.MARK_HANDLED): CANCELLED,
+    # a later revision yields a superseded moment again before it is due
+    (SKIPPED, Event.REOPEN): PENDING,
+}
+
+CANCEL_WINS_OVER = frozenset({Event.FAIL_RETRY, Event.FAIL_MANUAL, Event.HAND_BACK, Event.TAKEOVER, Event.MISS})
+"""With a cancel requested these become CANCEL: a success that wins the race stands, any other end does not."""
+
+
+def next_state(state: State, event: Event) -> State | None:
+    """Return the state that ``event`` leads to, or None where the table has no such step."""
+    return TRANSITIONS.get((state, event))
+
+
+def effective_event(event: Event, *, cancel_requested: bool) -> Event:
+    """Return the event that counts once a requested cancel is taken into account (DESIGN 5, cancelling)."""
+    return Event.CANCEL if cancel_requested and event in CANCEL_WINS_OVER else event
+
+
+def is_end(state: State) -> bool:
+    """Return True for the states that carry no ``due_at``."""
+    return state not in OPEN_STATES

@@ -1,0 +1,221 @@
+"""The store port: five verbs and a few reads, which every store keeps in the same sense.
+
+Rule of the file: a store knows no cron, no zone and no policy.  It compares integers, versions and fences, and does
+each verb as one transaction.  A loser gets an answer, never an exception; an exception (``StoreError``) means that the
+outcome is unknown or the store is away.
+
+* The port is synchronous (ADR 0004): verbs are batched, so one dedicated thread per process is enough, and the command
+  line needs no event loop.
+* ``request_id`` is made by the caller, once per intention.  Repeating a verb with the same id within an hour returns the
+  first answer and changes nothing.  It is looked up *before* any fence.
+* ``at`` replaces the store's clock, for tests only.  Everybody else leaves it out: the store's own clock decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from enum import StrEnum
+from typing import Protocol
+
+from noonmark.core.model import (
+    Act,
+    Acted,
+    Activation,
+    Added,
+    Fact,
+    JobRow,
+    Micros,
+    NewOccurrence,
+    Note,
+    Occurrence,
+    Query,
+    Renewal,
+    Renewed,
+    Settled,
+    Settlement,
+    Story,
+    Taken,
+    Tallies,
+    WorkerInfo,
+)
+
+
+class StoreError(Exception):
+    """The store did not answer, so the outcome is unknown: repeat with the same request id."""
+
+
+class StoreUnreachable(StoreError):
+    """The store is away (locked beyond patience, connection refused, disk gone); it may come back."""
+
+
+class StoreUnusable(StoreError):
+    """The store cannot serve at all until a person acts (corrupt, read-only, full, from a newer version)."""
+
+
+class Capability(StrEnum):
+    """What stores may differ in, by name and never silently."""
+
+    SHARED = "shared"  # several processes may use it at once
+    NOTIFY = "notify"  # listeners hear of earlier due moments at once
+    DURABLE_PROCESS = "durable-process-crash"
+    DURABLE_HOST = "durable-host-crash"
+
+
+class Store(Protocol):
+    """A place where occurrences live.  Facts are named, see ``facts``."""
+
+    @property
+    def url(self) -> str:
+        """Where it is, without secrets."""
+        ...
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What this store, as opened, can promise."""
+        ...
+
+    def now(self) -> Micros:
+        """Return the store's time."""
+        ...
+
+    # -- the verbs ----------------------------------------------------------------------------
+
+    def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
+        """Insert occurrences; an identity that is there already is answered, not inserted.
+
+        A row with ``claim`` takes its key.  Where the key is held the row is recorded as SKIPPED (skip_duplicated) with
+        ``duplicate_of``.  Held means: by an open, FAILED_MANUAL or SUCCESS row; by a SKIPPED or CANCELLED row only against
+        rows that are neither MANUAL nor BACKFILL (those take it over as the next generation).  ``again`` takes over any
+        *ended* holder as the next generation.
+        """
+        ...
+
+    def take(
+        self,
+        request_id: str,
+        worker: str,
+        *,
+        limit: int,
+        runnable: Mapping[str, Micros],
+        look_lease: Micros,
+        at: Micros | None = None,
+    ) -> Taken:
+        """Lease at most ``limit`` due rows to the worker, oldest due first, each under a new fence.
+
+        ``runnable`` maps job name -> lease length for the jobs this worker can run.  A row is *started* at once (RUNNING,
+        attempt + 1, lease of that length) when its job is in ``runnable``, it is PENDING or FAILED_RETRYING, not gated, no
+        frontier, has its key claimed, its revision is the job's, the job is not paused, the row's window is open
+        (``not_before <= now < not_after``), and it either was started before or is within ``expires_at``, and no cancel was
+        requested.  Every other row comes ``looking``: state unchanged, ``look_lease`` long.  A RUNNING row whose lease ended
+        is looked at too: its open attempt is recorded as ``lost``, ``lost`` and ``takeovers`` grow, the old fence is void
+        from here on.  A row that lost a lease before is taken alone: it comes only as the sole row of an answer.
+        Rows with a ``worker`` come only to that worker.
+        ``fence = max(last + 1, now)``.  On the way it wakes waiting rows of signalled facts (at most 1,000 a call) and, for
+        workers not heard of in time, cancels the rows that only they could take (their ends: CANCELLED, code worker_gone).
+        """
+        ...
+
+    def settle(
+        self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
+    ) -> list[Settled]:
+        """Apply outcomes, all in one transaction, each one guarded by its fence and judged by itself.
+
+        The state follows ``core.lifecycle.next_state``.  ``start``: compares the gates (job revision, pause version, fact
+        versions, window, expiry for a first start, a free slot) and claims the key if the row has not; refusing leaves the
+        look lease in place so that the caller can decide again.  An answered fence (same occurrence, same fence, settled
+        already) is ``applied`` again, with no second effect.  Ending a row releases its slot and, for skip_superseded, its
+        key; its ``due_at`` becomes None.  PARK with ``gates.facts``: if one of the versions moved, ``due_at`` becomes now.
+        ``adds`` whose identity exists are left alone, except that a row ended skip_superseded which is not yet due is
+        reopened; a frontier row is added only while the job's revision is the settlement's ``gates.revision``.
+        With a cancel requested, any end but SUCCESS becomes CANCELLED.
+        """
+        ...
+
+    def renew(self, worker: str, leases: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
+        """Extend the leases that are still ours (same fence, RUNNING, not looked at by somebody else)."""
+        ...
+
+    def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
+        """Set (value not None) or clear facts by name, return their new versions, and wake what waits for them.
+
+        Setting a fact to the value it already has changes nothing and keeps its version: a hundred deliveries are one.
+        """
+        ...
+
+    def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
+        """Record that the worker lives (``ended_at`` set: that it stopped by itself), return the store's time."""
+        ...
+
+    def activate(
+        self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
+    ) -> list[JobRow]:
+        """Make declared rules the ones in force, each guarded by ``expected_revision``; return the rows as they are then.
+
+        Same digest: nothing but missing frontier rows is added.  Another digest: revision + 1, in force from
+        ``effective_at``; of the job's open scheduled rows whose ``scheduled_for`` is later, one with the identity of a new
+        frontier is re-stamped (gates, key, revision), the others end skip_superseded; rows already due lose their frontier
+        flag and take the new revision, but keep identity, key and date.  A frontier identity that ended skip_superseded is
+        reopened.  A mismatch of ``expected_revision`` changes nothing: the caller compares digests in the answer.
+        Rows with a ``worker`` (scope each_worker) are touched only by frontiers of that worker.
+        """
+        ...
+
+    def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
+        """Carry out a person's act, with who and why in the ledger.
+
+        cancel by key finds every open row with it, and an unknown key is held by a new CANCELLED row; a RUNNING row is
+        asked (``requested``), SUCCESS answers ``already_done``.  retry: FAILED_MANUAL back to PENDING, due now, attempts and
+        takeovers fresh, gates as the job's today.
+        """
+        ...
+
+    def note_if_held(
+        self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
+    ) -> bool:
+        """Write a remark of a run, if the fence is still the row's and it runs; False (counted) otherwise.
+
+        ``step``, ``intent`` and ``done`` are kept for the occurrence (first write wins), ``progress`` is overwritten.
+        """
+        ...
+
+    # -- the reads ----------------------------------------------------------------------------
+
+    def facts(self, names: Collection[str]) -> dict[str, Fact]:
+        """Return a Fact for every name asked for (version 0 where there is none).
+
+        ``flag:NAME`` and ``success:JOB:SUBJECT:DATE`` are stored facts.  ``key:KEY`` has as value a dict with
+        occurrence_id, state, generation, origin, job, ended_at of the claim's holder.  ``slot:JOB:SUBJECT`` has the
+        occupant's occurrence_id, run since.  ``worker:ID`` has the WorkerInfo fields host, pid, process_started, boot_id,
+        until, ended_at.
+        """
+        ...
+
+    def occurrences(self, query: Query) -> list[Occurrence]:
+        """Read occurrences."""
+        ...
+
+    def story(self, occurrence_id: int) -> Story | None:
+        """Read everything about one occurrence."""
+        ...
+
+    def jobs(self, names: Collection[str] | None = None, *, event: str | None = None) -> list[JobRow]:
+        """Read the jobs as they are now, all of them, by name, or those waiting for an event."""
+        ...
+
+    def workers(self) -> list[WorkerInfo]:
+        """Read every worker ever heard of, newest first."""
+        ...
+
+    def tallies(self, *, revisions: bool = False) -> Tallies:
+        """Count, for backlog and overview."""
+        ...
+
+    # -- the rest ------------------------------------------------------------------------------
+
+    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back (from any thread) when something became due earlier than known; return a function that stops it."""
+        ...
+
+    def close(self) -> None:
+        """Give back files, sockets and threads.  Calling it twice does no harm."""
+        ...
