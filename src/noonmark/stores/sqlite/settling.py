@@ -133,6 +133,8 @@ def _is_answered(tx: Transaction, line: Line, item: Settlement) -> bool:
     row = line.row
     if row.fence == item.fence and row.holder:
         return item.event in STARTS and row.state is State.RUNNING and not row.looking
+    if not item.fence:
+        return False  # it was never taken
     return line.answered == item.fence or attempts.had_outcome(tx, row.id, item.fence)
 
 

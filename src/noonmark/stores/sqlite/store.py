@@ -46,7 +46,9 @@ from noonmark.stores.sqlite.transaction import Transaction
 from noonmark.stores.sqlite.wake import Wake
 
 Answer = TypeVar("Answer")
-SYNCHRONOUS = ("FULL", "NORMAL")
+IDLE_REMEMBERED = 256
+"""How many answers of takes that found nothing are remembered: more than a caller repeats, too few to matter."""
+SYNCHRONOUS = ("FULL", "NORMAL", "OFF")
 
 
 class SqliteStore:
@@ -55,8 +57,8 @@ class SqliteStore:
     Args:
         path: the file; it and its directories are created if need be.
         clock: the clocks to live by; default: this machine's.
-        synchronous: ``FULL`` (what was acknowledged survives a power cut) or ``NORMAL`` (it survives the end of a
-            process).
+        synchronous: ``FULL`` (what was acknowledged survives a power cut), ``NORMAL`` or ``OFF`` (it survives the end
+            of a process).
 
     Raises:
         StoreUnusable: a person must act first; the message says how.
@@ -75,6 +77,7 @@ class SqliteStore:
         self._urgent = Link(self._path, synchronous, self._clock, courtesy, urgent=True)
         self._reader = Link(self._path, synchronous, self._clock, courtesy, reader=True)
         self._wake = Wake(self._path)
+        self._idle: dict[str, Taken] = {}
 
     @property
     def url(self) -> str:
@@ -125,22 +128,30 @@ class SqliteStore:
     ) -> Taken:
         """Lease what is due; see the port."""
         name = f"take:{request_id}"
-        with self._main.read() as connection:
-            now = self._clock.read(connection) if at is None else at
-            if (
-                now is not None
-                and not requests.is_known(connection, name)
-                and not taking.has_work(connection, worker, now)
-            ):
-                return taking.nothing(connection, worker, now)
+        idle = self._idle.get(name) or self._take_nothing(name, worker, at)
+        if idle is not None:
+            return idle
         with self._write(self._main, at) as tx:
             first = requests.recall(tx, name)
             if first is not None:
                 return taking.again(tx, worker, first)
             taken = taking.take(tx, worker, limit=limit, runnable=runnable, look_lease=look_lease)
-            if taken.rows:
-                requests.remember(tx, name, [[row.id, row.fence] for row in taken.rows])
+            requests.remember(tx, name, taking.to_plain(taken))
         return taken
+
+    def _take_nothing(self, name: str, worker: str, at: Micros | None) -> Taken | None:
+        """Answer a take when nothing is due, without a write; None when there is work, or an earlier answer.
+
+        The answer is remembered here and not in the file: whoever repeats a request does so through this object.
+        """
+        with self._main.read() as connection:
+            now = self._clock.read(connection) if at is None else at
+            if now is None or requests.is_known(connection, name) or taking.has_work(connection, worker, now):
+                return None
+            idle = self._idle[name] = taking.nothing(connection, worker, now)
+        while len(self._idle) > IDLE_REMEMBERED:
+            self._idle.pop(next(iter(self._idle)), None)
+        return idle
 
     def settle(
         self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None

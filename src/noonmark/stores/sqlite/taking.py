@@ -7,6 +7,7 @@ the caller gets is what was read, with the changes put in, not a second read.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from noonmark.core.model import Event, Micros, Occurrence, State, Taken
 from noonmark.stores.sqlite import attempts, ending, facts, ledger
@@ -98,19 +99,17 @@ def take(tx: Transaction, worker: str, *, limit: int, runnable: Mapping[str, Mic
     )
 
 
-def again(tx: Transaction, worker: str, first: Sequence[Sequence[int]]) -> Taken:
+def to_plain(taken: Taken) -> Any:
+    """Return what has to be remembered of an answer."""
+    rows = [[row.id, row.fence] for row in taken.rows]
+    return {"rows": rows, "now": taken.now, "next_due": taken.next_due, "rules_version": taken.rules_version}
+
+
+def again(tx: Transaction, worker: str, first: Any) -> Taken:
     """Repeat the first answer; a row that is under another fence by now is nobody's to run, so it is left out."""
-    rows = []
-    for occurrence_id, fence in first:
-        line = ending.load(tx, occurrence_id)
-        if line is not None and line.row.fence == fence and line.row.holder == worker:
-            rows.append(line.row)
-    return Taken(
-        rows=tuple(rows),
-        now=tx.now,
-        next_due=next_due(tx.connection, worker),
-        rules_version=rules_version(tx.connection),
-    )
+    lines = [(ending.load(tx, occurrence_id), fence) for occurrence_id, fence in first.pop("rows")]
+    rows = [line.row for line, fence in lines if line is not None and line.row.fence == fence]
+    return Taken(rows=tuple(row for row in rows if row.holder == worker), **first)
 
 
 def _due(tx: Transaction, worker: str, limit: int) -> list[Row]:
