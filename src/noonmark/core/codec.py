@@ -146,7 +146,7 @@ def checks_from_json(text: str) -> tuple[Check, ...]:
 
 
 def job_to_yaml_dict(job: Job) -> dict[str, Any]:
-    """Return the job as a person would write it in a rules file: what has its default is left out, durations are words."""
+    """Return the job as a person would write it: what has its default is left out, durations are words."""
     written: dict[str, Any] = {"schedule": _schedule(job.trigger)}
     written |= {name: getattr(job, name) for name in ("run", "key", "owner") if getattr(job, name)}
     if job.command:

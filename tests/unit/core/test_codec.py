@@ -1,4 +1,4 @@
-"""Rules as JSON: nothing is lost on the way, equal rules have equal digests, newer rules are refused with a sentence."""
+"""Rules as JSON: nothing is lost, equal rules have equal digests, newer rules are refused with a sentence."""
 
 from __future__ import annotations
 
