@@ -2,8 +2,8 @@
 
 Promise: ``next_after``, ``previous_before`` and ``matches`` tell one story, answers strictly increase, and every search
 is bounded.  cronsim reads the fields and judges days (it agrees with Vixie cron on every expression tried); the walk
-through the day and through changes of offset is ours, so that all zones, also those that shift by half an hour, obey one
-rule.
+through the day and through changes of offset is ours, so that all zones, also those that shift by half an hour, obey
+one rule.
 
 The rule of the file, as in Vixie cron: an expression whose second, minute and hour fields do not begin with ``*`` names
 *fixed local times*: one in a gap runs at the end of the gap, one that happens twice runs the first time.  Every other
@@ -219,7 +219,7 @@ def parse_cron(expression: str, tz: str) -> CronRule:
     """Read an expression of 5 fields, or 6 with seconds first, or an alias such as ``@daily``.
 
     Args:
-        expression: Vixie cron (0 and 7 are Sunday; both day fields set means OR), with ``L``, ``LW``, ``5L``, ``MON#1``.
+        expression: Vixie cron (0 and 7 are Sunday; both day fields set mean OR), also ``L``, ``LW``, ``5L``, ``MON#1``.
         tz: IANA name of the zone the fields are read in.
 
     Raises:

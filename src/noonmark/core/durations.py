@@ -102,7 +102,7 @@ def _plain(text: str) -> Micros:
             raise ValueError(f'"{text[:40]}" is no duration; {_HOW}')
         unit = _unit(match.group(2), text)
         if order.index(unit) <= last:
-            raise ValueError(f'"{text[:40]}" names units twice or out of order; write them once, from large to small')
+            raise ValueError(f'"{text[:40]}" has units twice or out of order; write each once, large to small')
         last, position = order.index(unit), match.end()
         total += Fraction(match.group(1)) * UNITS[unit]
     if total.denominator != 1:

@@ -203,6 +203,17 @@ def window_bounds(
     )
 
 
+def window_of_day(window: Window, us: Micros, tz: str) -> tuple[Micros | None, Micros | None]:
+    """Return today's instance of the window: the one that contains the instant, else its local date's, closed or not."""
+    bounds = window_bounds(window, us, tz)
+    if window.length is not None or (bounds[0] is not None and bounds[0] <= us):
+        return bounds
+    midnight = local_micros(local(us, tz).replace(tzinfo=None)) // DAY * DAY
+    start, end = _clock(window.start or "") or 0, _clock(window.end or "") or 0
+    today = _openings(midnight + start, midnight + end + (DAY if end < start else 0), tz)
+    return today[-1] if today else bounds
+
+
 def _openings(low: Micros, high: Micros, tz: str) -> list[tuple[Micros, Micros]]:
     """Return the spans of real time in which the wall clock is in ``[low, high)``, as one date's window.
 
@@ -278,10 +289,26 @@ def parse_instant(text: str, tz: str | None) -> Micros:
     Raises:
         ValueError: unreadable, a date without time, or a local time and no zone to read it in.
     """
-    shown = text[:60]
-    body, _, named = text.strip().rpartition(" ")
-    if body and re.fullmatch(r"[A-Za-z_]+(/[A-Za-z0-9_+\-]+)*", named):
-        text, tz = body, named
+    moment, named = _read(text)
+    if moment.utcoffset() is not None:
+        return from_datetime(moment)
+    if not (named or tz):
+        raise ValueError(f'"{text[:60]}" has no zone, so it names no instant; add Z, an offset or a tz')
+    return resolve_local(moment, named or tz or "")
+
+
+def local_text(text: str, tz: str) -> datetime | None:
+    """Return the local time in ``tz`` that ISO text names, naive; None where it names an instant or another zone."""
+    moment, named = _read(text)
+    return None if moment.utcoffset() is not None or named not in ("", tz) else moment
+
+
+def _read(text: str) -> tuple[datetime, str]:
+    """Return the datetime of ISO text, aware if it has an offset, and the zone written behind it."""
+    shown, named = text[:60], ""
+    body, _, last = text.strip().rpartition(" ")
+    if body and re.fullmatch(r"[A-Za-z_]+(/[A-Za-z0-9_+\-]+)*", last):
+        text, named = body, last
     text = text.strip()
     if re.fullmatch(r"[0-9-]+", text):
         raise ValueError(f'"{shown}" has no time of day; write it as {shown}T09:00:00')
@@ -289,8 +316,4 @@ def parse_instant(text: str, tz: str | None) -> Micros:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise ValueError(f'"{shown}" is no ISO time ({error}); write it like 2026-12-01T09:00:00') from None
-    if moment.utcoffset() is not None:
-        return from_datetime(moment)
-    if not tz:
-        raise ValueError(f'"{shown}" has no zone, so it names no instant; add Z, an offset or a tz')
-    return resolve_local(moment, tz)
+    return moment, named
