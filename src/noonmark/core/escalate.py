@@ -1,8 +1,8 @@
 """Who must be told: which alerts an event opens, raises or closes.
 
-Promise: a failing occurrence makes exactly three alerts, a notice at its first failure, a raised one at its second retry,
-an urgent one when a person is needed; what fails in between only updates the open alert (``detail["update"]``), and what
-ends well closes it.  Rule of the file: events in, alert writes out; channels are the engine's business.
+Promise: a failing occurrence makes exactly three alerts, a notice at its first failure, a raised one at its second
+retry, an urgent one when a person is needed; what fails in between only updates the open alert (``detail["update"]``),
+and what ends well closes it.  Rule of the file: events in, alert writes out; channels are the engine's business.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def alerts_for(
         event: what happened.
         code: reason code of the event; its sentence is the alert's text.
         detail: arguments of that sentence.
-        is_open: True when the caller knows of an open alert; else an all-clear is written only where the row itself shows
-            that one may be open: it failed before, or a person has asked for it.
+        is_open: True when the caller knows of an open alert; else an all-clear is written only where the row itself
+            shows that one may be open: it failed before, or a person took it up.
     """
     if event in _CLOSES:
         may_be_open = is_open or row.attempt - row.takeovers > 1 or bool(row.actor)

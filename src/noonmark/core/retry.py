@@ -31,8 +31,8 @@ class Outcome:
 def delay(retry: Retry, failures: int, dice: float) -> Micros:
     """Return how long to wait after the ``failures``-th failure, in microseconds.
 
-    ``base * factor ** (failures - 1) + uniform(0, jitter)``, at most ``cap``.  Close to the cap the fixed part gives way
-    to the jitter, so that many failures at once do not come back at once; it never falls below ``base`` for that.
+    ``base * factor ** (failures - 1) + uniform(0, jitter)``, at most ``cap``.  Close to the cap the fixed part gives
+    way to the jitter, so that many failures at once do not come back at once; it never falls below ``base`` for that.
 
     Args:
         failures: failed attempts so far, 1 or more.
