@@ -157,6 +157,9 @@ class Looker:
         story = await self._gate.call(self._store.story, case.row.id)
         name = f"worker:{_last_holder(story)}"
         facts = await self._gate.call(self._store.facts, [name])
+        if case.job_row is not None:
+            pause = pause_fact(case.job_row)
+            facts[pause.name] = pause
         now = self._now()
         if story is not None and any(note.kind == "effects" for note in story.notes):
             verdict = Verdict.SHOULD_RUN

@@ -196,10 +196,14 @@ class Replica:
         return [happening for happening in self.happenings if isinstance(happening, kind)]
 
     def vanish(self) -> None:
-        """Be killed."""
+        """Be killed: not another line of this replica runs, and nothing it holds reaches the store again."""
         self.is_alive = False
         self.gate.is_dead = True
-        self.loop.vanish()
+
+    def bury(self) -> None:
+        """Unwind the remains, long after anybody could notice."""
+        self.vanish()
+        self.loop.bury()
 
 
 class World:
@@ -223,6 +227,7 @@ class World:
         self.jobs: dict[str, tuple[Job, Callable[..., Any]]] = {}
         self.effects: list[Effect] = []
         self.replicas: list[Replica] = []
+        self._every: list[Replica] = []  # those that were killed, too
         self._wanted = replicas
         self._incarnations: dict[int, int] = defaultdict(int)
         self._requests = 0
@@ -337,9 +342,8 @@ class World:
 
     def close(self) -> None:
         """End the world."""
-        for replica in self.replicas:
-            if replica.is_alive:
-                replica.vanish()
+        for replica in self._every:
+            replica.bury()
         self.store.close()
 
     # -- what jobs and people do ----------------------------------------------------------------------
@@ -390,7 +394,9 @@ class World:
 
     def _replica(self, number: int) -> Replica:
         self._incarnations[number] += 1
-        return Replica(self, number, self._incarnations[number])
+        replica = Replica(self, number, self._incarnations[number])
+        self._every.append(replica)
+        return replica
 
 
 def sleeping(world: World, name: str, length: str) -> Callable[[], Awaitable[None]]:
