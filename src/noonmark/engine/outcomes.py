@@ -91,10 +91,8 @@ def _failure(finish: Finish, clocked: Clocked) -> Settlement:
     )
     if run.effects and finish.retryable:
         code = "effects_started"
-    if outcome.event is Event.FAIL_RETRY:
+    if outcome.event is Event.FAIL_RETRY or not code:
         code = outcome.code
-    elif code in ("", "timed_out", "start_failed"):
-        code = outcome.code if retryable and outcome.code else code or outcome.code
     detail: dict[str, Any] = {**outcome.detail, **finish.detail}
     if run.stop_reason == "timed_out":
         detail["timeout"] = run.job.timeout
