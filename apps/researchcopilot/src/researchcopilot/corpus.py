@@ -1,18 +1,20 @@
 """A folder of documents becomes passages that can be cited: file, line or page, heading.
 
-Rules of the file: reading a folder never changes it; the same folder gives the same passages in the same order; a file that
-cannot be read is named with what to do about it, and the others are read all the same.
+Rules of the file: reading a folder never changes it; the same folder gives the same passages in the same order; a
+file that cannot be read is named with what to do about it, and the others are read all the same.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import io
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from researchcopilot.readers import ASIDE, HEADING, Block, read_html, read_markdown, read_plain
+from researchcopilot.text import sentences
 
 SUFFIXES = {".md": "md", ".markdown": "md", ".txt": "txt", ".html": "html", ".htm": "html", ".pdf": "pdf"}
 FILE_LIMIT = 32 * 1024 * 1024
@@ -81,7 +83,9 @@ def default_corpus() -> Corpus:
     for folder in package.parents:
         if (folder / "docs").is_dir() and (folder / "src" / "noonmark").is_dir():
             return Corpus(root=folder, include=("README*.md", "docs/**/*"))
-    raise CorpusError("no default corpus: the documentation was not shipped with this package. Name a folder: --corpus DIR")
+    raise CorpusError(
+        "no default corpus: this package was built without its documentation. Name a folder: --corpus DIR"
+    )
 
 
 def open_corpus(folder: str | Path | None) -> Corpus:
@@ -113,7 +117,7 @@ def read(corpus: Corpus) -> Reading:
         try:
             content = _bytes_of(path)
             blocks = list(_blocks(path, content))
-        except _Unreadable as trouble:
+        except _UnreadableError as trouble:
             reading.problems.append(Problem(file=name, message=str(trouble)))
             continue
         digest.update(f"{name}\0{hashlib.sha256(content).hexdigest()}\n".encode())
@@ -121,7 +125,7 @@ def read(corpus: Corpus) -> Reading:
         reading.documents += 1
     reading.digest = digest.hexdigest()
     if not reading.documents:
-        first = f" The first problem: {reading.problems[0].file}: {reading.problems[0].message}" if reading.problems else ""
+        first = "".join(f" {problem.file}: {problem.message}." for problem in reading.problems[:1])
         raise CorpusError(f"no readable .md, .txt, .html or .pdf file in {corpus.root}.{first}")
     return reading
 
@@ -129,7 +133,7 @@ def read(corpus: Corpus) -> Reading:
 # --- files -----------------------------------------------------------------------------------------
 
 
-class _Unreadable(Exception):
+class _UnreadableError(Exception):
     pass
 
 
@@ -147,10 +151,10 @@ def _files(corpus: Corpus) -> list[Path]:
 def _bytes_of(path: Path) -> bytes:
     try:
         if path.stat().st_size > FILE_LIMIT:
-            raise _Unreadable(f"larger than {FILE_LIMIT // 1024 // 1024} MiB; split it or leave it out")
+            raise _UnreadableError(f"larger than {FILE_LIMIT // 1024 // 1024} MiB; split it or leave it out")
         return path.read_bytes()
     except OSError as trouble:
-        raise _Unreadable(f"cannot be read: {trouble.strerror or trouble}") from trouble
+        raise _UnreadableError(f"cannot be read: {trouble.strerror or trouble}") from trouble
 
 
 def _blocks(path: Path, content: bytes) -> Iterator[Block]:
@@ -171,19 +175,19 @@ def _decode(content: bytes) -> str:
             continue
         if "\0" not in text:
             return text
-    raise _Unreadable("is neither UTF-8 nor GB 18030 text; save it as UTF-8")
+    raise _UnreadableError("is neither UTF-8 nor GB 18030 text; save it as UTF-8")
 
 
 def _read_pdf(content: bytes) -> Iterator[Block]:
     try:
-        from pypdf import PdfReader  # noqa: PLC0415 (optional, and slow to import)
+        pypdf = importlib.import_module("pypdf")  # optional, and slow to import
     except ImportError:
-        raise _Unreadable('reading PDF needs pypdf: pip install "researchcopilot[pdf]"') from None
+        raise _UnreadableError('reading PDF needs pypdf: pip install "researchcopilot[pdf]"') from None
     try:
-        for number, page in enumerate(PdfReader(io.BytesIO(content)).pages, start=1):
+        for number, page in enumerate(pypdf.PdfReader(io.BytesIO(content)).pages, start=1):
             yield from read_plain(page.extract_text() or "", page=number)
     except Exception as trouble:  # pypdf raises many kinds; any of them means that this one file is unreadable
-        raise _Unreadable(f"is not a readable PDF: {type(trouble).__name__}: {trouble}") from trouble
+        raise _UnreadableError(f"is not a readable PDF: {type(trouble).__name__}: {trouble}") from trouble
 
 
 # --- passages --------------------------------------------------------------------------------------
@@ -193,7 +197,7 @@ def _passages(file: str, blocks: Iterable[Block]) -> Iterator[Passage]:
     """Group blocks under their heading; a new heading, a new page or enough text closes a passage."""
     trail: list[tuple[int, str]] = []
     group: list[Block] = []
-    for block in blocks:
+    for block in (piece for whole in blocks for piece in _pieces(whole)):
         size = sum(len(each.text) for each in group)
         if group and (block.kind == HEADING or size >= PASSAGE_LENGTH or block.page != group[0].page):
             yield _passage(file, trail, group)
@@ -204,6 +208,27 @@ def _passages(file: str, blocks: Iterable[Block]) -> Iterator[Passage]:
             group.append(block)
     if group:
         yield _passage(file, trail, group)
+
+
+def _pieces(block: Block) -> Iterator[Block]:
+    """Cut a block without end (a text file without blank lines, a long listing) where a sentence or line ends."""
+    if block.kind == HEADING or len(block.text) <= 2 * PASSAGE_LENGTH:
+        yield block
+        return
+    glue = "\n" if block.kind == ASIDE else " "
+    parts = block.text.split("\n") if block.kind == ASIDE else sentences(block.text)
+    piece = ""
+    for part in (cut for each in parts for cut in _cuts(each)):
+        if piece and len(piece) + len(part) > PASSAGE_LENGTH:
+            yield replace(block, text=piece)
+            piece = ""
+        piece = piece + glue + part if piece else part
+    if piece:
+        yield replace(block, text=piece)
+
+
+def _cuts(text: str) -> list[str]:
+    return [text[begin : begin + PASSAGE_LENGTH] for begin in range(0, len(text), PASSAGE_LENGTH)]
 
 
 def _passage(file: str, trail: list[tuple[int, str]], group: list[Block]) -> Passage:

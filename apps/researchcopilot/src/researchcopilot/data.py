@@ -1,8 +1,8 @@
 """What ResearchCopilot keeps in its own folder: runs, digests, reports, memories, metric parts, patrols.
 
-Rules of the file: every write may be repeated and changes nothing the second time, because a job may run more often than once
-(a takeover, a retry, a person): rows are keyed by what they are about and written whole.  When jobs run is noonmark's
-business and lies in noonmark's store, not here.
+Rules of the file: every write may be repeated and changes nothing the second time, because a job may run more often
+than once (a takeover, a retry, a person): rows are keyed by what they are about and written whole.  When jobs run is
+noonmark's business and lies in noonmark's store, not here.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One worker's figures for one minute of one date."""
+    """One worker's figures for one date, counted up to ``until`` (at most the date's end)."""
 
     worker: str
     date: str
-    minute: datetime
+    until: datetime
     answered: int
     failed: int
     seconds: float
@@ -117,7 +117,9 @@ class Data:
 
     def _runs(self, rest: str, values: Sequence[Any]) -> list[Run]:
         rows = self._read(
-            "SELECT id, question, deep, state, asked_at, asked_on, answered_at, answer, worker, error FROM runs " + rest, values
+            "SELECT id, question, deep, state, asked_at, asked_on, answered_at, answer, worker, error FROM runs "
+            + rest,
+            values,
         )
         return [
             Run(
@@ -196,39 +198,46 @@ class Data:
 
     # -- metrics ------------------------------------------------------------------------------------
 
-    def put_part(self, worker: str, minute: datetime) -> Part:
-        """Count what this worker did in the minute that ends at ``minute``, and store it as its own part.
+    def put_parts(self, worker: str, minute: datetime) -> list[Part]:
+        """Count what this worker did up to ``minute`` and store it as its own part of each date it concerns.
 
-        Counted from the runs, not added up, so that counting twice gives the same row.
+        Counted from the runs, not added up: counting twice gives the same row, and a minute that was missed is made up
+        for by the next one, the last minutes of yesterday included.
         """
-        begin = minute - timedelta(minutes=1)
         with self._write() as db:
-            row = db.execute(
-                "SELECT count(*) FILTER (WHERE state='answered'), count(*) FILTER (WHERE state='failed'),"
-                " coalesce(sum(seconds), 0) FROM runs WHERE worker=? AND answered_at>=? AND answered_at<?",
-                (worker, _us(begin), _us(minute)),
-            ).fetchone()
-            day = begin.astimezone(ZONE).date().isoformat()
-            db.execute(
-                "INSERT INTO parts(worker, minute, date, answered, failed, seconds) VALUES (?,?,?,?,?,?)"
-                " ON CONFLICT(worker, minute) DO UPDATE SET"
-                " answered=excluded.answered, failed=excluded.failed, seconds=excluded.seconds",
-                (worker, _us(minute), day, *row),
-            )
-        return Part(worker=worker, date=day, minute=minute, answered=row[0], failed=row[1], seconds=row[2])
+            last = _rows(db, "SELECT max(until) FROM parts WHERE worker=?", (worker,))[0][0]
+            day = _day_before(minute)
+            first = day if last is None else min(day, _day_before(_moment(last)))
+            parts = []
+            while first <= day:
+                parts.append(self._put_part(db, worker, first, min(minute, end_of(first))))
+                first = _next_day(first)
+            return parts
 
-    def written_until(self) -> dict[str, datetime]:
-        """Return, per worker, the end of the last minute it has written its part for."""
-        return {worker: _moment(last) for worker, last in self._read("SELECT worker, max(minute) FROM parts GROUP BY worker")}
-
-    def totals(self, day: str) -> tuple[int, int, int, float]:
-        """Return (workers, answered, failed, seconds) of a date, added up over the parts of all workers."""
-        row = self._read(
-            "SELECT count(DISTINCT worker), coalesce(sum(answered),0), coalesce(sum(failed),0), coalesce(sum(seconds),0)"
-            " FROM parts WHERE date=?",
-            (day,),
+    def _put_part(self, db: apsw.Connection, worker: str, day: str, until: datetime) -> Part:
+        answered, failed, seconds = _rows(
+            db,
+            "SELECT count(*) FILTER (WHERE state='answered'), count(*) FILTER (WHERE state='failed'),"
+            " coalesce(sum(seconds), 0.0) FROM runs WHERE worker=? AND answered_at>=? AND answered_at<?",
+            (worker, _us(end_of(_previous_day(day))), _us(until)),
         )[0]
-        return int(row[0]), int(row[1]), int(row[2]), float(row[3])
+        db.execute(
+            "INSERT INTO parts(worker, date, until, answered, failed, seconds) VALUES (?,?,?,?,?,?)"
+            " ON CONFLICT(worker, date) DO UPDATE SET until=excluded.until, answered=excluded.answered,"
+            " failed=excluded.failed, seconds=excluded.seconds",
+            (worker, day, _us(until), answered, failed, seconds),
+        )
+        return Part(worker=worker, date=day, until=until, answered=answered, failed=failed, seconds=seconds)
+
+    def parts(self, day: str) -> list[Part]:
+        """Return the parts of a date, by worker."""
+        rows = self._read(
+            "SELECT worker, date, until, answered, failed, seconds FROM parts WHERE date=? ORDER BY worker", (day,)
+        )
+        return [
+            Part(worker=row[0], date=row[1], until=_moment(row[2]), answered=row[3], failed=row[4], seconds=row[5])
+            for row in rows
+        ]
 
     # -- the database -------------------------------------------------------------------------------
 
@@ -245,13 +254,17 @@ class Data:
 
     def _read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with closing(self._connect()) as db:
-            return db.execute(sql, values).fetchall()
+            return _rows(db, sql, values)
 
     def _connect(self) -> apsw.Connection:
         db = apsw.Connection(self._path)
         db.set_busy_timeout(PATIENCE_MS)
         db.execute("PRAGMA journal_mode=WAL")
         return db
+
+
+def _rows(db: apsw.Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    return db.execute(sql, values).fetchall()
 
 
 def end_of(day: str) -> datetime:
@@ -262,6 +275,19 @@ def end_of(day: str) -> datetime:
     """
     following = date.fromisoformat(day) + timedelta(days=1)
     return datetime(following.year, following.month, following.day, tzinfo=ZONE).astimezone(ZoneInfo("UTC"))
+
+
+def _day_before(moment: datetime) -> str:
+    """Return the date of the last instant before ``moment``: midnight still belongs to the day that ends with it."""
+    return (moment - timedelta(microseconds=1)).astimezone(ZONE).date().isoformat()
+
+
+def _next_day(day: str) -> str:
+    return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
+
+
+def _previous_day(day: str) -> str:
+    return (date.fromisoformat(day) - timedelta(days=1)).isoformat()
 
 
 def _us(moment: datetime) -> int:
@@ -281,11 +307,12 @@ CREATE INDEX IF NOT EXISTS runs_by_time ON runs(asked_at);
 CREATE INDEX IF NOT EXISTS runs_by_date ON runs(asked_on, asked_at);
 CREATE INDEX IF NOT EXISTS runs_by_worker ON runs(worker, answered_at);
 CREATE TABLE IF NOT EXISTS pages(
-  kind TEXT NOT NULL, name TEXT NOT NULL, made_at INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY(kind, name)) WITHOUT ROWID;
+  kind TEXT NOT NULL, name TEXT NOT NULL, made_at INTEGER NOT NULL, text TEXT NOT NULL,
+  PRIMARY KEY(kind, name)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS memories(
   run_id TEXT PRIMARY KEY, question TEXT NOT NULL, gist TEXT NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS parts(
-  worker TEXT NOT NULL, minute INTEGER NOT NULL, date TEXT NOT NULL, answered INTEGER NOT NULL, failed INTEGER NOT NULL,
-  seconds REAL NOT NULL, PRIMARY KEY(worker, minute)) WITHOUT ROWID;
+  worker TEXT NOT NULL, date TEXT NOT NULL, until INTEGER NOT NULL, answered INTEGER NOT NULL, failed INTEGER NOT NULL,
+  seconds REAL NOT NULL, PRIMARY KEY(worker, date)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS parts_by_date ON parts(date);
 """

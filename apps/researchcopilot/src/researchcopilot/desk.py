@@ -1,7 +1,8 @@
 """Where questions come in, from the API and from the command line alike.
 
-Rule of the file: handing the run to the scheduler is the one act that counts.  It carries the whole question, so a crash right
-behind it loses nothing: the worker that runs it stores what is missing.  If it fails, nothing was promised to anybody.
+Rule of the file: handing the run to the scheduler is the one act that counts.  It carries the whole question, so a
+crash right behind it loses nothing: the worker that runs it stores what is missing.  If it fails, nothing was
+promised to anybody.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from researchcopilot.answer import QUESTION_LIMIT
 from researchcopilot.data import Data, Run
 
 
-class BadQuestion(Exception):
+class BadQuestionError(Exception):
     """The question cannot be asked; the message says why."""
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """The scheduler's store did not take the run; nothing was stored, ask again."""
 
 
@@ -44,7 +45,7 @@ class Asked:
 
 
 class Desk:
-    """Takes questions: hands them to ``enqueue`` (which raises ``Unavailable``) and stores them in ``data``."""
+    """Takes questions: hands them to ``enqueue`` (which raises ``UnavailableError``) and stores them in ``data``."""
 
     def __init__(self, data: Data, enqueue: Callable[[Order], None]) -> None:
         self.data = data
@@ -59,14 +60,14 @@ class Desk:
             name: the caller's idempotency key; the same name gives the same run, however often it is sent.
 
         Raises:
-            BadQuestion: it is empty or too long, or ``name`` was used for another question.
-            Unavailable: the scheduler's store is away.
+            BadQuestionError: it is empty or too long, or ``name`` was used for another question.
+            UnavailableError: the scheduler's store is away.
         """
         text = question.strip()
         if not text:
-            raise BadQuestion("the question is empty")
+            raise BadQuestionError("the question is empty")
         if len(text) > QUESTION_LIMIT:
-            raise BadQuestion(f"the question has {len(text)} characters; at most {QUESTION_LIMIT}")
+            raise BadQuestionError(f"the question has {len(text)} characters; at most {QUESTION_LIMIT}")
         order = Order(run_id=_run_id(name), question=text, deep=deep, asked_at=clock.now())
         known = self.data.run(order.run_id)
         if known is None:
@@ -76,7 +77,7 @@ class Desk:
             assert known is not None
             return Asked(run=known, new=True)
         if known.question != text or known.deep != deep:
-            raise BadQuestion("this idempotency key was used for another question")
+            raise BadQuestionError("this idempotency key was used for another question")
         return Asked(run=known, new=False)
 
 

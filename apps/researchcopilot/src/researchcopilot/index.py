@@ -1,9 +1,9 @@
 """The search index: SQLite FTS5 over the passages of a corpus, replaced as a whole.
 
-Rules of the file: an index file is never written to once readers may see it.  A rebuild reads the whole corpus, writes a new
-file beside the old one and renames it over: a reader has the old index or the new one, never half of one, and a rebuild that
-dies leaves the old one.  The same corpus gives the same bytes, so running a rebuild twice (or two at once) changes nothing:
-that is what makes the lock around it a saving and not a necessity.
+Rules of the file: an index file is never written to once readers may see it.  A rebuild reads the whole corpus,
+writes a new file beside the old one and renames it over: a reader has the old index or the new one, never half of
+one, and a rebuild that dies leaves the old one.  The same corpus gives the same bytes, so running a rebuild twice (or
+two at once) changes nothing: that is what makes the lock around it a saving and not a necessity.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -26,7 +27,7 @@ LEFTOVER_AGE = 3600
 """Seconds after which a half-written file of a rebuild that died is removed."""
 
 
-class IndexUnusable(Exception):
+class IndexUnusableError(Exception):
     """There is no index, or its file cannot be read; the message says what to do."""
 
 
@@ -69,7 +70,7 @@ def rebuild(corpus: Corpus, folder: Path) -> Built:
     reading = read(corpus)
     try:
         before = summary(folder).digest
-    except IndexUnusable:
+    except IndexUnusableError:
         before = ""
     fresh = folder / f"index-{uuid.uuid4().hex}.new"
     try:
@@ -92,7 +93,7 @@ def ensure(corpus: Corpus, folder: Path) -> None:
     """Build the index if there is none yet, so that the first question need not wait for the first rebuild."""
     try:
         summary(folder)
-    except IndexUnusable:
+    except IndexUnusableError:
         rebuild(corpus, folder)
 
 
@@ -100,32 +101,31 @@ def summary(folder: Path) -> Summary:
     """Say what the index in ``folder`` holds.
 
     Raises:
-        IndexUnusable: there is none, or it is damaged.
+        IndexUnusableError: there is none, or it is damaged.
     """
     with _open(folder) as db:
-        kept = dict(db.execute("SELECT name, value FROM meta").fetchall())
-        return Summary(
-            documents=int(kept["documents"]), passages=int(kept["passages"]), digest=str(kept["digest"])
-        )
+        kept: dict[str, str] = dict(_rows(db, "SELECT name, value FROM meta"))
+        return Summary(documents=int(kept["documents"]), passages=int(kept["passages"]), digest=str(kept["digest"]))
 
 
 def search(folder: Path, question: str, *, limit: int = 6) -> list[Hit]:
     """Return the passages that answer best to the words of the question, best first.
 
     Raises:
-        IndexUnusable: there is no index, or it is damaged.
+        IndexUnusableError: there is no index, or it is damaged.
     """
     wanted = subject_terms(question)
     if not wanted:
         return []
     match = " OR ".join(f'"{word}"' for word in wanted)  # words hold letters and digits only, see text.terms
     with _open(folder) as db:
-        rows = db.execute(
+        rows = _rows(
+            db,
             "SELECT p.file, p.line, p.page, p.heading, p.text, p.aside, bm25(words, 3.0, 1.0) AS badness"
             " FROM words JOIN passages p ON p.id = words.rowid WHERE words MATCH ?"
             " ORDER BY badness, p.id LIMIT ?",
             (match, limit),
-        ).fetchall()
+        )
     return [
         Hit(
             passage=Passage(file=file, line=line, page=page, heading=heading, text=text, aside=aside),
@@ -138,9 +138,9 @@ def search(folder: Path, question: str, *, limit: int = 6) -> list[Hit]:
 def passages_of(folder: Path, file: str) -> list[Passage]:
     """Return every passage of one document, in its order."""
     with _open(folder) as db:
-        rows = db.execute(
-            "SELECT file, line, page, heading, text, aside FROM passages WHERE file = ? ORDER BY id", (file,)
-        ).fetchall()
+        rows = _rows(
+            db, "SELECT file, line, page, heading, text, aside FROM passages WHERE file = ? ORDER BY id", (file,)
+        )
     return [
         Passage(file=name, line=line, page=page, heading=heading, text=text, aside=aside)
         for name, line, page, heading, text, aside in rows
@@ -151,7 +151,8 @@ def passages_of(folder: Path, file: str) -> list[Passage]:
 
 _SCHEMA = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-CREATE TABLE passages(id INTEGER PRIMARY KEY, file TEXT, line INTEGER, page INTEGER, heading TEXT, text TEXT, aside TEXT);
+CREATE TABLE passages(
+  id INTEGER PRIMARY KEY, file TEXT, line INTEGER, page INTEGER, heading TEXT, text TEXT, aside TEXT);
 CREATE INDEX passages_by_file ON passages(file, id);
 CREATE VIRTUAL TABLE words USING fts5(heading, body, content='', tokenize='porter unicode61');
 """
@@ -185,17 +186,23 @@ def _spaced(texts: Sequence[str]) -> str:
     return " ".join(word for text in texts for word in terms(text))
 
 
+def _rows(db: apsw.Connection, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    return db.execute(sql, values).fetchall()
+
+
 @contextmanager
 def _open(folder: Path) -> Iterator[apsw.Connection]:
     path = folder / FILE_NAME
     if not path.exists():
-        raise IndexUnusable(f"no index in {folder} yet. Build it: researchcopilot index")
+        raise IndexUnusableError(f"no index in {folder} yet. Build it: researchcopilot index")
     uri = f"file:{_escaped(path.resolve())}?mode=ro&immutable=1"
     try:
         with closing(apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)) as db:
             yield db
     except apsw.Error as trouble:
-        raise IndexUnusable(f"the index {path} cannot be read ({trouble}). Build it again: researchcopilot index") from trouble
+        raise IndexUnusableError(
+            f"the index {path} cannot be read ({trouble}). Build it again: researchcopilot index"
+        ) from trouble
 
 
 def _escaped(path: Path) -> str:

@@ -1,8 +1,8 @@
 """A language model behind an OpenAI-compatible address: one request, and what its failure means.
 
-Rules of the file: standard library only; the key goes to the configured address and nowhere else (redirects are refused, it is
-never printed); every failure is either *busy* (ask again, perhaps not before a named time) or *refused* (asking again is no
-use), because that is all a retry rule can act on.
+Rules of the file: standard library only; the key goes to the configured address and nowhere else (redirects are
+refused, it is never printed); every failure is either *busy* (ask again, perhaps not before a named time) or
+*refused* (asking again is no use), because that is all a retry rule can act on.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException, HTTPMessage
-from typing import IO, Any, TypeAlias
+from http.client import HTTPException
+from typing import Any, TypeAlias
 
 from researchcopilot import clock
 
@@ -30,7 +30,7 @@ LONGEST_WAIT = timedelta(hours=1)
 """A server may ask for patience, but not for ever."""
 
 
-class ModelBusy(Exception):
+class ModelBusyError(Exception):
     """No answer now (rate limit, server error, network, timeout); ``after`` is how long the server asked us to wait."""
 
     def __init__(self, message: str, after: timedelta | None = None) -> None:
@@ -38,7 +38,7 @@ class ModelBusy(Exception):
         self.after = after
 
 
-class ModelRefused(Exception):
+class ModelRefusedError(Exception):
     """The request itself is at fault (key, address, size): the same request will fail again."""
 
 
@@ -58,8 +58,8 @@ class Remote:
         """Ask once.
 
         Raises:
-            ModelBusy: ask again later.
-            ModelRefused: do not ask again.
+            ModelBusyError: ask again later.
+            ModelRefusedError: do not ask again.
         """
         body = {
             "model": self.name,
@@ -69,7 +69,7 @@ class Remote:
         return _content(self._post(json.dumps(body).encode()))
 
     def _post(self, body: bytes) -> bytes:
-        request = urllib.request.Request(  # noqa: S310 (the scheme is checked where the address is read)
+        request = urllib.request.Request(
             self.base_url.rstrip("/") + "/chat/completions",
             data=body,
             method="POST",
@@ -82,9 +82,9 @@ class Remote:
             with trouble:
                 raise _classified(trouble) from None
         except (OSError, HTTPException) as trouble:  # URLError, timeouts and broken connections
-            raise ModelBusy(f"no answer from {self.base_url}: {trouble}") from None
+            raise ModelBusyError(f"no answer from {self.base_url}: {trouble}") from None
         if len(content) > REPLY_LIMIT:
-            raise ModelRefused(f"{self.base_url} answered with more than {REPLY_LIMIT} bytes")
+            raise ModelRefusedError(f"{self.base_url} answered with more than {REPLY_LIMIT} bytes")
         return content
 
 
@@ -92,27 +92,25 @@ def from_environment(environment: Mapping[str, str]) -> Remote | None:
     """Return the model that OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL name; None when address or key is missing.
 
     Raises:
-        ModelRefused: the address is not http or https.
+        ModelRefusedError: the address is not http or https.
     """
     address, key = environment.get("OPENAI_BASE_URL", "").strip(), environment.get("OPENAI_API_KEY", "").strip()
     if not address or not key:
         return None
     if not address.startswith(("http://", "https://")):
-        raise ModelRefused(f"OPENAI_BASE_URL is {address!r}; it must begin with http:// or https://")
+        raise ModelRefusedError(f"OPENAI_BASE_URL is {address!r}; it must begin with http:// or https://")
     return Remote(base_url=address, api_key=key, name=environment.get("OPENAI_MODEL", "").strip() or DEFAULT_MODEL)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str  # noqa: ARG002
-    ) -> None:
+    def redirect_request(self, *_: Any, **__: Any) -> None:
         return None  # the answer is then an HTTPError with the 3xx status
 
 
 _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
-def _classified(trouble: urllib.error.HTTPError) -> ModelBusy | ModelRefused:
+def _classified(trouble: urllib.error.HTTPError) -> ModelBusyError | ModelRefusedError:
     status = trouble.code
     try:
         said = trouble.read(500).decode("utf-8", "replace").strip()
@@ -120,8 +118,8 @@ def _classified(trouble: urllib.error.HTTPError) -> ModelBusy | ModelRefused:
         said = ""
     message = f"the model answered {status} {trouble.reason}" + (f": {' '.join(said.split())[:200]}" if said else "")
     if status in {408, 409, 425, 429} or status >= 500:
-        return ModelBusy(message, _wanted_wait(trouble.headers.get("Retry-After")))
-    return ModelRefused(message)
+        return ModelBusyError(message, _wanted_wait(trouble.headers.get("Retry-After")))
+    return ModelRefusedError(message)
 
 
 def _wanted_wait(value: str | None) -> timedelta | None:
@@ -143,7 +141,7 @@ def _content(reply: bytes) -> str:
         parsed: Any = json.loads(reply)
         content = parsed["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError):
-        raise ModelBusy("the model's answer was not a chat completion") from None
+        raise ModelBusyError("the model's answer was not a chat completion") from None
     if not isinstance(content, str) or not content.strip():
-        raise ModelBusy("the model's answer was empty")
+        raise ModelBusyError("the model's answer was empty")
     return content

@@ -136,7 +136,10 @@ def _plain(text: str) -> str:
 # --- HTML ------------------------------------------------------------------------------------------
 
 _UNSEEN = frozenset({"script", "style", "template", "noscript", "svg", "head"})
-_BREAKS = frozenset("p div li ul ol section article main header footer table tr blockquote dl dt dd br hr nav".split())
+_BREAKS = frozenset(
+    {"p", "div", "li", "ul", "ol", "section", "article", "main", "header", "footer", "nav", "table", "tr"}
+    | {"blockquote", "dl", "dt", "dd", "br", "hr"}
+)
 
 
 def read_html(text: str) -> Iterator[Block]:

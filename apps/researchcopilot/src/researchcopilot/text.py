@@ -1,8 +1,8 @@
 """Words and sentences of English and Chinese text, alike for the index, the questions and the answers.
 
-Rule of the file: pure functions.  Chinese, Japanese and Korean runs become overlapping pairs of characters (bigrams), since
-they are written without spaces; everything else becomes whole words.  What the index stores and what a question asks for go
-through the same function, or nothing would ever be found.
+Rule of the file: pure functions.  Chinese, Japanese and Korean runs become overlapping pairs of characters (bigrams),
+since they are written without spaces; everything else becomes whole words.  What the index stores and what a question
+asks for go through the same function, or nothing would ever be found.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ _IS_CJK = re.compile(rf"[{_CJK}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SENTENCE_END = re.compile(r"(?<=[。！？；])|(?<=[.!?])\s+(?=[\"'(\[A-Z0-9\u4e00-\u9fff])|\n+")
 
-STOP_WORDS = frozenset(
-    """a an and are as at be but by can could do does for from had has have how i if in into is it its may me my no not of on
-    or our she should so than that the their them then there these they this to was we were what when where which who why
-    will with would you your 什么 怎么 如何 为什 么是 是什 哪些 多少 可以 是否 请问 一个 的是 怎样""".split()
-)
+_ENGLISH = """
+a an and are as at be but by can could do does for from had has have how i if in into is it its may me my no not of on
+or our she should so than that the their them then there these they this to was we were what when where which who why will
+with would you your"""
+_CHINESE = "什么 怎么 如何 为什 么是 是什 哪些 多少 可以 是否 请问 一个 的是 怎样"
+STOP_WORDS = frozenset(f"{_ENGLISH} {_CHINESE}".split())
 """Words of a question that say nothing about its subject."""
 
 
 def terms(text: str) -> list[str]:
-    """Return the words of a text in order: lower case, width-folded, CJK runs as bigrams (a lone character as itself)."""
+    """Return the words of a text in order, lower case and width-folded; CJK runs as bigrams, a lone character as is."""
     found: list[str] = []
     for run in _RUN.findall(unicodedata.normalize("NFKC", text).casefold()):
         if _IS_CJK.match(run) and len(run) > 1:
