@@ -162,7 +162,7 @@ class _Page(HTMLParser):
         self._in_code = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
-        if tag == "title" or (tag not in _UNSEEN and tag == "body"):
+        if tag == "body":
             self._unseen = 0  # an unclosed head must not swallow the page
         if tag in _UNSEEN:
             self._unseen += 1
@@ -178,7 +178,7 @@ class _Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag in _UNSEEN:
             self._unseen = max(0, self._unseen - 1)
-        elif _heading_level(tag) or tag == "title":
+        elif _heading_level(tag):
             self.end_block()
             self._level = 0
         elif tag == "pre":

@@ -18,8 +18,8 @@ _SENTENCE_END = re.compile(r"(?<=[。！？；])|(?<=[.!?])\s+(?=[\"'(\[A-Z0-9\u
 
 _ENGLISH = """
 a an and are as at be but by can could do does for from had has have how i if in into is it its may me my no not of on
-or our she should so than that the their them then there these they this to was we were what when where which who why will
-with would you your"""
+or our she should so than that the their them then there these they this to was we were what when where which who why
+will with would you your"""
 _CHINESE = "什么 怎么 如何 为什 么是 是什 哪些 多少 可以 是否 请问 一个 的是 怎样"
 STOP_WORDS = frozenset(f"{_ENGLISH} {_CHINESE}".split())
 """Words of a question that say nothing about its subject."""
