@@ -119,7 +119,7 @@ class Copilot:
     # -- after a run ------------------------------------------------------------------------------
 
     def digest(self, run_id: str) -> str:
-        """Write the digest of an answered run and remember its gist; return the digest's text ("" if nothing to say)."""
+        """Write the digest of an answered run and remember its gist; return the text ("" if there is no answer)."""
         run = self.data.run(run_id)
         if run is None or run.answer is None:
             return ""
