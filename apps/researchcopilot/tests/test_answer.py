@@ -41,6 +41,14 @@ def test_nothing_is_made_up(built: Path, question: str, words: str) -> None:
     assert answer.sources == ()
 
 
+def test_a_translation_in_the_language_of_the_question_comes_first(folder: Path, tmp_path: Path) -> None:
+    (folder / "en.md").write_text("A fence only grows. See fence, fence and fence.", "utf-8")
+    (folder / "zh.md").write_text("栅栏号（fence）只增不减。", "utf-8")
+    index.rebuild(Corpus(root=folder), tmp_path)
+    assert retrieve(tmp_path, "fence 会变小吗？")[0].file == "zh.md"
+    assert retrieve(tmp_path, "Does a fence grow?")[0].file == "en.md"
+
+
 def test_a_sentence_that_repeats_another_is_left_out() -> None:
     twice = [(0, "The fence grows with every lease."), (1, "The fence grows with every lease!")]
     assert choose("fence", twice) == twice[:1]

@@ -23,6 +23,11 @@ def test_code_is_searched_but_not_quoted(folder: Path) -> None:
     assert passage.aside == "make demo"
 
 
+def test_a_table_is_read_row_by_row_without_its_header(folder: Path) -> None:
+    (folder / "a.md").write_text("| q | a |\n|---|:-:|\n| **Who**? | a lease |\n| When? | a window |\n", "utf-8")
+    assert read(open_corpus(folder)).passages[0].text == "Who? — a lease\nWhen? — a window"
+
+
 def test_html_gives_its_visible_text_with_headings_and_lines(folder: Path) -> None:
     head = "<html><head><title>T</title><style>p{}</style></head>"
     page = f"{head}\n<body><h1>Fences</h1>\n<p>A fence\ngrows.<script>x()</script>"

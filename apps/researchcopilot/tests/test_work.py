@@ -63,9 +63,9 @@ def test_a_second_attempt_repeats_no_step_that_was_done(corpus: Corpus, tmp_path
 
 def test_a_deep_run_reads_each_document_as_a_step_of_its_own(copilot: Copilot) -> None:
     memo = Memo()
-    answer = copilot.answer(memo, "r1", "lease or window 租约", clock.now(), deep=True)
-    assert memo.done == ["load", "read 1", "read 2", "read 3", "write"]
-    assert {source.place.split(":")[0] for source in answer.sources} <= {"leases.md", "windows.md", "zh/lease.md"}
+    answer = copilot.answer(memo, "r1", "lease or window?", clock.now(), deep=True)
+    assert memo.done == ["load", "read 1", "read 2", "write"]
+    assert {source.place.split(":")[0] for source in answer.sources} == {"leases.md", "windows.md"}
 
 
 def test_a_digest_names_its_sources_and_earlier_questions_alike(copilot: Copilot) -> None:

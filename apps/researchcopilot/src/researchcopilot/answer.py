@@ -18,7 +18,7 @@ from typing import Any
 from researchcopilot import index
 from researchcopilot.corpus import Passage
 from researchcopilot.model import Model
-from researchcopilot.text import is_chinese, sentences, shorten, subject_terms, terms
+from researchcopilot.text import is_chinese, is_mostly_chinese, sentences, shorten, subject_terms, terms
 
 QUESTION_LIMIT = 2000
 """Longest question, in characters."""
@@ -28,6 +28,8 @@ SENTENCES = 4
 """How many sentences an offline answer has at most."""
 WEAK = 0.35
 """Passages ranked below this share of the best one are left out: they match by accident."""
+FOREIGN = 0.3
+"""What a passage in another language than the question's is worth: more than nothing, less than its translation."""
 _CITED = re.compile(r"\[(\d{1,2})\]")
 
 Sentence = tuple[int, str]
@@ -69,8 +71,13 @@ def retrieve(folder: Path, question: str, *, limit: int = PASSAGES) -> list[Pass
     Raises:
         IndexUnusableError: there is no index.
     """
-    hits = index.search(folder, question, limit=limit)
-    return [hit.passage for hit in hits if hit.rank >= WEAK * hits[0].rank]
+    chinese = is_chinese(question)
+    ranked = [
+        (hit.rank * (1.0 if is_mostly_chinese(hit.passage.text) is chinese else FOREIGN), number, hit.passage)
+        for number, hit in enumerate(index.search(folder, question, limit=3 * limit))
+    ]
+    ranked.sort(key=lambda each: (-each[0], each[1]))
+    return [passage for rank, _, passage in ranked[:limit] if rank >= WEAK * ranked[0][0]]
 
 
 def compose(question: str, passages: Sequence[Passage], ask_model: Model | None = None) -> Answer:

@@ -173,7 +173,7 @@ def worker(place: Place) -> None:
 # --- how it is told ------------------------------------------------------------------------------------
 
 
-class Refused(click.ClickException):  # noqa: N818 - told to a person, not raised at a program
+class Refused(click.ClickException):
     """A refusal with its exit code."""
 
     def __init__(self, message: str, exit_code: int) -> None:

@@ -37,7 +37,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A piece of a document that can be cited.  ``aside`` is its code and tables: searched, but not quoted."""
+    """A piece of a document that can be cited.  ``aside`` is its code: searched, but not quoted."""
 
     file: str
     line: int

@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 from researchcopilot.text import join_lines
 
 HEADING, PROSE, ASIDE = "heading", "prose", "aside"
-"""Kinds of block; an aside (code, table) is searched and shown to a model, but never quoted as a sentence."""
+"""Kinds of block; an aside (code) is searched and shown to a model, but never quoted as a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +50,7 @@ def read_plain(text: str, *, page: int | None = None) -> Iterator[Block]:
 _FENCE = re.compile(r"^\s*(```+|~~~+)")
 _ATX = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
+_RULER = re.compile(r"^\s*\|[\s:|-]*-[\s:|-]*$")
 _SETEXT = re.compile(r"^(=+|-{2,})\s*$")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|!?\[([^\]]+)\]\[[^\]]*\]")
 _MARKS = re.compile(r"\*\*|__|`|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)|<!--.*?-->|</?[a-zA-Z][^>]*>")
@@ -96,16 +97,15 @@ class _Markdown:
             yield Block(kind=HEADING, text=_plain(title), line=self._first, level=1 if line[0] == "=" else 2)
         elif _SETEXT.match(line):
             yield from self._flush()
+        elif _RULER.match(line):
+            self._lines = []  # the row above it was the header
         elif line.lstrip().startswith("|"):
-            if self._kind != ASIDE:
-                yield from self._flush()
-            self._add(ASIDE, line, number)
+            yield from self._flush()
+            self._add(PROSE, " — ".join(cell.strip() for cell in line.strip().strip("|").split("|")), number)
         elif item:
             yield from self._flush()
             self._add(PROSE, item[1], number)
         else:
-            if self._kind != PROSE:
-                yield from self._flush()
             self._add(PROSE, line.lstrip("> "), number)
 
     def _add(self, kind: str, line: str, number: int) -> None:

@@ -44,7 +44,6 @@ from noonmark import (
     ready,
     succeeded,
 )
-
 from researchcopilot import clock, model
 from researchcopilot.corpus import CorpusError, open_corpus
 from researchcopilot.data import Data
@@ -285,7 +284,7 @@ def _part_name(host: str, pid: int) -> str:
 
 
 def __getattr__(name: str) -> Scheduler:
-    """Make ``sched`` (for ``noonmark worker researchcopilot.scheduler:sched``) from the environment, when it is asked for."""
+    """Make ``sched`` from the environment when it is asked for: ``noonmark worker researchcopilot.scheduler:sched``."""
     if name != "sched":
         raise AttributeError(name)
     start = os.environ.get("RESEARCHCOPILOT_DEMO_START")

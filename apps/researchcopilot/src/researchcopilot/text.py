@@ -44,12 +44,18 @@ def subject_terms(question: str) -> list[str]:
 
 def sentences(text: str) -> list[str]:
     """Split prose into sentences, on Chinese and Latin punctuation and on line ends."""
-    return [part.strip() for part in _SENTENCE_END.split(text) if part and part.strip()]
+    parts = (part.strip(" \t\r—") for part in _SENTENCE_END.split(text) if part)
+    return [part for part in parts if part]
 
 
 def is_chinese(text: str) -> bool:
     """Return True when the text is written with Chinese characters."""
     return _HAN.search(text) is not None
+
+
+def is_mostly_chinese(text: str) -> bool:
+    """Return True for a Chinese text, even with many Latin names in it; False for one with a Chinese word or two."""
+    return 5 * len(_HAN.findall(text)) > len(text)
 
 
 def join_lines(lines: list[str]) -> str:
