@@ -6,7 +6,7 @@ WORDS: dict[str, dict[str, str]] = {
     "en": {
         "store": "demo store   {path}     times are {zone}",
         "workers": "workers      {workers}",
-        "app": "jobs         ResearchCopilot's, at demo speed (lease 10 s); its map of jobs: researchcopilot/scheduler.py",
+        "app": "jobs         ResearchCopilot's, at demo speed (lease 10 s); the map: researchcopilot/scheduler.py",
         "replaced": "(removed what the last demo left in {path})",
         "asked": "3 questions asked; each digest is due 4 s after its answer; yesterday's report is due at {report}, "
         "but its data is not ready yet",
@@ -41,7 +41,7 @@ WORDS: dict[str, dict[str, str]] = {
     "zh": {
         "store": "演示存储     {path}     时间均为 {zone}",
         "workers": "worker       {workers}",
-        "app": "任务         ResearchCopilot 的全部任务，演示速度（租约 10 秒）；任务清单见 researchcopilot/scheduler.py",
+        "app": "任务         ResearchCopilot 的任务，演示速度（租约 10 秒）；清单见 researchcopilot/scheduler.py",
         "replaced": "（已删除上次演示留在 {path} 的内容）",
         "asked": "提出了 3 个问题；每个回答 4 秒后生成摘要；昨天的日报 {report} 到期，但数据还没有就绪",
         "long": "请求一个逐篇阅读文档的长回答：{key}",
