@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from noonmark.faces.cli.problems import Trouble
 
 from noonmark.faces.cli import demo_stage
 from noonmark.faces.cli.demo_stage import MARK, Troupe, prepare
 from noonmark.faces.cli.demo_words import LONG_QUESTION, QUESTIONS, WORDS
-from noonmark.faces.cli.problems import Trouble
 
 
 def test_a_new_folder_is_marked_as_the_demos_own(tmp_path: Path) -> None:
