@@ -204,8 +204,9 @@ _RULES: dict[str, Message] = {
     "process_needs_module": _M("isolation process needs a function that another process can import", "",
                                "move it to the top level of a module", "isolation process 需要能被另一进程导入的函数", "",
                                "请把函数放到模块顶层"),
-    "handler_params": _M("the function {function} does not take \"{value}\"", "every run would fail", "add the parameter, or remove it from params or each",
-                         "函数 {function} 没有参数“{value}”", "每次执行都会失败", "请加上参数，或从 params/each 中去掉"),
+    "handler_needs": _M("the function of {function} needs \"{value}\", which neither params nor each gives", "every run would fail",
+                        "add it to params or each, or give the parameter a default", "{function} 的函数需要“{value}”，但 params 和 each 都没有给出",
+                        "每次执行都会失败", "请在 params 或 each 中给出，或给参数一个默认值"),
 }
 
 MESSAGES: dict[str, Message] = _FILES | _SHAPES | _RULES
