@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import apsw
 import click
 
+from noonmark import StoreError
 from researchcopilot import __version__
 from researchcopilot.answer import compose, retrieve
 from researchcopilot.corpus import CorpusError, open_corpus
@@ -112,7 +113,7 @@ def show(place: Place, run_id: str, *, as_json: bool) -> None:
     """Print the run RUN with its answer and sources."""
     run = place.open().run(run_id)
     if run is None:
-        raise Refused(f"there is no run {run_id!r} in {place.data}. Try: researchcopilot runs", 5)
+        raise RefusedError(f"there is no run {run_id!r} in {place.data}. Try: researchcopilot runs", 5)
     _print_run(run, as_json=as_json)
 
 
@@ -157,7 +158,7 @@ def serve(place: Place, *, port: int) -> None:
     try:
         server = Server(desk(place.scheduler(), data), port=port)
     except OSError as trouble:
-        raise Refused(f"cannot listen on port {port}: {trouble.strerror}. Take another: --port", 2) from None
+        raise RefusedError(f"cannot listen on port {port}: {trouble.strerror}. Take another: --port", 2) from None
     with server:
         click.echo(f"listening on {server.address}, for example {server.address}/healthz")
         server.serve_forever()
@@ -173,16 +174,12 @@ def worker(place: Place) -> None:
 # --- how it is told ------------------------------------------------------------------------------------
 
 
-class Refused(click.ClickException):
-    """A refusal with its exit code."""
+class RefusedError(Exception):
+    """A refusal that says what, why and what to do, with its exit code."""
 
-    def __init__(self, message: str, exit_code: int) -> None:
+    def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
-        self.exit_code = exit_code
-
-    def show(self, file: Any = None) -> None:
-        """Print what, why and what to do."""
-        click.echo(f"researchcopilot: {self.message}", err=True, file=file)
+        self.code = code
 
 
 def main() -> None:
@@ -190,7 +187,7 @@ def main() -> None:
     try:
         cli.main(standalone_mode=False)
     except click.ClickException as refusal:
-        refusal.show()
+        refusal.show()  # click's own usage errors
         raise SystemExit(refusal.exit_code) from None
     except (click.Abort, KeyboardInterrupt):
         raise SystemExit(130) from None
@@ -200,13 +197,17 @@ def main() -> None:
 
 
 _TOLD = (
+    RefusedError,
+    StoreError,
     BadQuestionError, CorpusError, IndexUnusableError, ModelBusyError, ModelRefusedError, UnavailableError, apsw.Error,
     OSError, ValueError,
 )  # fmt: skip
 
 
 def _code_of(trouble: BaseException) -> int:
-    if isinstance(trouble, (UnavailableError, apsw.Error, OSError)):
+    if isinstance(trouble, RefusedError):
+        return trouble.code
+    if isinstance(trouble, (UnavailableError, StoreError, apsw.Error, OSError)):
         return 4
     return 1 if isinstance(trouble, (ModelBusyError, ModelRefusedError)) else 2
 

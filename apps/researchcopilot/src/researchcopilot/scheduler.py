@@ -35,6 +35,7 @@ from noonmark import (
     Retry,
     RetryLater,
     Scheduler,
+    StoreError,
     Window,
     at,
     cron,
@@ -102,7 +103,7 @@ def build(
         lang=lang,
         pause=pace.pause,
     )
-    sched = Scheduler(url)
+    sched = Scheduler(url, rules=False)  # a noonmark.yaml that happens to lie here is another application's
     _declare_runs(sched, copilot, pace)
     _declare_round(sched, copilot, pace)
     _declare_metrics(sched, copilot, pace)
@@ -117,7 +118,7 @@ def desk(sched: Scheduler, data: Data) -> Desk:
             sched.jobs["answer_run"].later("0s", key=f"answer:{order.run_id}")(
                 run_id=order.run_id, question=order.question, asked_at=order.asked_at.isoformat(), deep=order.deep
             )
-        except OSError as trouble:
+        except StoreError as trouble:
             raise UnavailableError(f"the scheduler's store did not take the run, ask again: {trouble}") from trouble
 
     return Desk(data, enqueue)
@@ -204,7 +205,7 @@ def _declare_round(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
     )
     def patrol_dead_letters(ctx: ContextSync) -> int:
         dead = sched.occurrences(states=["FAILED_MANUAL"])
-        copilot.patrol([(each.job, each.key, each.error or each.code) for each in dead], ctx.key)
+        copilot.patrol([(each.job, each.key, each.sentence or each.error or "") for each in dead], ctx.key)
         return len(dead)
 
 
