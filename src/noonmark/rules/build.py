@@ -96,9 +96,9 @@ def _best_reading(fields: Map, report: shapes.Report) -> tuple[schema.JobIn | No
     for error in sorted(found, key=lambda error: _index(error["loc"]), reverse=True):  # later items of a list first
         _report_error(error, fields, "job", report)
         loc = error["loc"]
-        if error["type"] != "extra_forbidden" and loc[0] in _WHOLE:
+        if loc[0] in _WHOLE:
             skipped.add(str(loc[0]))
-        _cut(rest, loc if error["type"] == "extra_forbidden" or loc[0] not in _WHOLE else loc[:1])
+        _cut(rest, loc[:1] if loc[0] in _WHOLE else loc)
     try:
         return schema.JobIn.model_validate(rest), frozenset(skipped)
     except ValidationError:
@@ -148,7 +148,7 @@ def _report_error(error: Any, fields: Map, part: str, report: shapes.Report) -> 
     elif kind == "string_type" and last in _DURATIONS and isinstance(value, (int, float)) and not isinstance(value, bool):
         report("duration_not_text", mark, value=value)
     elif kind in _TYPES:
-        hint, hint_zh = _type_hint(kind, value)
+        hint, hint_zh = _type_hint(kind, value, last)
         report("wrong_type", mark, **wanted(_TYPES[kind]), **got(value), hint=hint, hint_zh=hint_zh)
     elif kind == "literal_error":
         choices = str(error["ctx"]["expected"]).replace("'", "").replace(" or ", ", ").replace("True", "true")
@@ -171,7 +171,9 @@ def suggestion(name: str, part: str) -> tuple[str, str]:
     return f"known here: {names}", f"这里可用：{names}"
 
 
-def _type_hint(kind: str, value: Any) -> tuple[str, str]:
+def _type_hint(kind: str, value: Any, field: str) -> tuple[str, str]:
+    if field == "schedule" and isinstance(value, str):
+        return f"write {{cron: \"{value}\"}}", f"请写 {{cron: \"{value}\"}}"
     if kind == "bool_type" and isinstance(value, str):
         meant = {"yes": "true", "on": "true", "y": "true", "true": "true"}.get(value.lower(), "false")
         return f"write {meant} without quotes", f"请写 {meant}，不加引号"

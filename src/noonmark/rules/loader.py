@@ -19,7 +19,6 @@ from noonmark.rules.tree import Map, Mark, find_mark
 
 JOB_LIMIT = 100_000
 """Most jobs of one file."""
-SCHEMA_COMMENT = "# yaml-language-server: $schema=noonmark.schema.json     (noonmark schema > noonmark.schema.json)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,7 +127,6 @@ class RulesFile(_Part):
     jobs: dict[str, JobIn] = Field(description="Jobs by name.")
 
 
-CHOICES = {"crosses_midnight": "boolean"}
 KNOWN: dict[str, tuple[str, ...]] = {
     "": ("version", "defaults", "jobs"),
     "job": (*(name for name in JobIn.model_fields), *shapes.JOB_ALIASES, *shapes.FLAT_WINDOW, *shapes.SCHEDULE_FIELDS, "max_delay_min"),
@@ -148,6 +147,10 @@ def schema() -> dict[str, Any]:
     whole["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     whole["title"] = "noonmark rules"
     parts = whole["$defs"]
+    for model in (JobIn, DefaultsIn, RulesFile):  # beside a reference pydantic leaves descriptions out
+        properties = whole["properties"] if model is RulesFile else parts[model.__name__]["properties"]
+        for name, info in model.model_fields.items():
+            properties[name].setdefault("description", info.description or "")
     for part in parts.values():  # None is how the models say "not written"; in the file it would be an error
         for field in part.get("properties", {}).values():
             _without_null(field)

@@ -107,16 +107,20 @@ def _inner(job: Map, name: str, mark: Mark) -> Map | None:
     return part if isinstance(part, Map) else None
 
 
+def _put_inside(job: Map, into: str, name: str, value: Any, mark: Mark, report: Report) -> None:
+    part = _inner(job, into, mark)
+    if part is not None:
+        _put(part, name, value, mark, report)
+    elif job[into] is None:  # anything else in its place is of a wrong type, which is said by itself
+        report("said_twice", at_name(mark), other=job.mark_of(into).path)
+
+
 def _move(job: Map, names: dict[str, str], into: str, report: Report) -> None:
     for alias, name in names.items():
         if alias not in job:
             continue
         value, mark = job.drop(alias)
-        part = _inner(job, into, mark)
-        if part is None:
-            report("said_twice", at_name(mark), other=job.mark_of(into).path)
-        else:
-            _put(part, name, value, mark, report)
+        _put_inside(job, into, name, value, mark, report)
 
 
 def _gather_schedule(job: Map, report: Report) -> None:
@@ -126,10 +130,6 @@ def _gather_schedule(job: Map, report: Report) -> None:
         whole = Map(mark)
         whole.put("manual", True, mark)
         job.put("schedule", whole, mark)
-    elif "schedule" in job and not isinstance(schedule, Map):
-        value, mark = job.drop("schedule")
-        hint = f"write {{cron: \"{value}\"}}" if isinstance(value, str) else "write {cron: ..} or {every: ..}"
-        report("wrong_type", mark, **wanted("mapping"), **got(value), hint=hint, hint_zh=hint.replace("write", "请写").replace("or", "或"))
     if isinstance(schedule, Map):
         rename(schedule, SCHEDULE_ALIASES, report)
         refuse_later(schedule, LATER_SCHEDULE, report)
@@ -150,22 +150,15 @@ def _gather_window(job: Map, report: Report) -> None:
         for alias, name in FLAT_WINDOW.items():
             if alias in guardrails:
                 value, mark = guardrails.drop(alias)
-                part = _inner(job, "window", mark)
-                if part is None:
-                    report("said_twice", at_name(mark), other=job.mark_of("window").path)
-                else:
-                    _put(part, name, value, mark, report)
+                _put_inside(job, "window", name, value, mark, report)
 
 
 def _gather_limit(job: Map, report: Report) -> None:
     for name in ("max_delay_min", "max_delay"):
         if name in job:
             value, mark = job.drop(name)
-            part = _inner(job, "catch_up", mark)
-            if part is None:
-                report("said_twice", at_name(mark), other=job.mark_of("catch_up").path)
-                continue
-            _put(part, "max_delay", _minutes(value, mark, report) if name == "max_delay_min" else value, mark, report)
+            delay = _minutes(value, mark, report) if name == "max_delay_min" else value
+            _put_inside(job, "catch_up", "max_delay", delay, mark, report)
 
 
 def _window(part: Map, report: Report) -> None:
