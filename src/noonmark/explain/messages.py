@@ -252,6 +252,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "problem_overdue": ("overdue without a reason", "逾期且无原因"),
     "problem_frontier": ("frontier (I13)", "前沿行 (I13)"),
     "problem_attempts": ("too many attempts (I7)", "尝试次数过多 (I7)"),
+    "problem_early": ("before its rule (I8)", "早于规则生效 (I8)"),
     "problem_unreadable": ("rule unreadable", "规则无法读取"),
 }
 
