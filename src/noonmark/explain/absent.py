@@ -1,4 +1,4 @@
-"""Why is there no row for a moment?  It lies in a compressed range, before the rule, in the future, or nobody was awake.
+"""Why is there no row for a moment?  It lies before the rule, in the future, or nobody was awake.
 
 Rule of the file: reads only; every answer is proved from revisions, the rule, the frontier and the heartbeats.
 """
@@ -33,11 +33,15 @@ def absence(store: Store, found: Found, asked: Asked, workers: tuple[WorkerInfo,
     first = min((row.effective_at for row in revisions), default=None)
     if first is not None and asked.end - 1 <= first:
         said = voice.say("before_rule", at=shown, job=found.name, effective=voice.day_and_clock(first))
-        return Absence(telling=Telling(sentence=said, code="before_rule", outcome="skipped"), at=asked.start, job=found.job)
+        return Absence(
+            telling=Telling(sentence=said, code="before_rule", outcome="skipped"), at=asked.start, job=found.job
+        )
     job = _rule_at(revisions, asked.end - 1) or found.job
     if job is None:
         said = voice.reason("rule_unreadable", {"job": found.name})
-        return Absence(telling=Telling(sentence=said, code="rule_unreadable", outcome="unknown"), at=asked.start, job=None)
+        return Absence(
+            telling=Telling(sentence=said, code="rule_unreadable", outcome="unknown"), at=asked.start, job=None
+        )
     if not job.is_series:
         said = voice.say("not_a_series", job=found.name, rule=trigger_text(job.trigger, voice.lang), at=shown)
         return Absence(telling=Telling(sentence=said, code="not_a_moment", outcome="skipped"), at=asked.start, job=job)
@@ -53,7 +57,9 @@ def _unrecorded(store: Store, job: Job, at: Micros, workers: tuple[WorkerInfo, .
     """A moment of the rule in force then, without a row."""
     shown, now = voice.day_and_clock(at), voice.now
     if at > now:
-        return Telling(sentence=voice.say("future", at=shown, in_=voice.distance(at)), code="not_due", outcome="planned")
+        return Telling(
+            sentence=voice.say("future", at=shown, in_=voice.distance(at)), code="not_due", outcome="planned"
+        )
     span = asleep_at(workers, at, now)
     if job.scope == "each_worker" and span is not None:
         said = voice.say("each_worker_absent", job=job.name, at=shown)
@@ -77,16 +83,17 @@ def _no_moment(job: Job, revisions: tuple[JobRow, ...], asked: Asked, voice: Voi
     shown = voice.day_and_clock(asked.start)
     for row in revisions:
         later = read_rule(row) if row.effective_at >= asked.end - 1 else None
-        if later is not None and later.is_series:
-            if series.moments_between(later, asked.start - 1, asked.end - 1, limit=1):
-                said = voice.say(
-                    "before_revision",
-                    at=shown,
-                    job=job.name,
-                    revision=row.revision,
-                    effective=voice.day_and_clock(row.effective_at),
-                )
-                return Telling(sentence=said, code="before_rule", outcome="skipped")
+        if later is None or not later.is_series:
+            continue
+        if series.moments_between(later, asked.start - 1, asked.end - 1, limit=1):
+            said = voice.say(
+                "before_revision",
+                at=shown,
+                job=job.name,
+                revision=row.revision,
+                effective=voice.day_and_clock(row.effective_at),
+            )
+            return Telling(sentence=said, code="before_rule", outcome="skipped")
     previous, following = series.previous_moment(job, asked.start), series.next_moment(job, asked.start)
     said = voice.say(
         "not_a_moment",

@@ -86,7 +86,11 @@ def conditions_text(job: Job, lang: str = "en") -> str:
         if isinstance(condition, FlagSet):
             words.append(f"标志 {condition.flag}" if zh else f"flag {condition.flag}")
         else:
-            words.append(f"{condition.job} 在 {condition.date} 成功" if zh else f"success of {condition.job} for {condition.date}")
+            words.append(
+                f"{condition.job} 在 {condition.date} 成功"
+                if zh
+                else f"success of {condition.job} for {condition.date}"
+            )
     return ", ".join(words)
 
 

@@ -85,7 +85,7 @@ def replay_start(scene: Scene) -> Decision | None:
         return None
     begun = replace(row, first_started_at=None, verdict="", claimed=True, state=State.PENDING)
     plain = replace(job, depends_on=()) if not row.gated else job
-    return replay(plain, None, begun, lambda names: {}, row.first_started_at)
+    return replay(plain, None, begun, lambda _: {}, row.first_started_at)
 
 
 def looks(scene: Scene) -> Looks | None:

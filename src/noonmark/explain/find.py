@@ -152,7 +152,7 @@ def newest(store: Store, name: str, now: Micros) -> Occurrence | None:
 
 _ORDER: tuple[Callable[[Occurrence], bool], ...] = (
     lambda row: row.verdict not in NOISE and row.range_until is None,
-    lambda row: True,
+    lambda _: True,
 )
 
 
@@ -165,9 +165,7 @@ def _by_key(store: Store, key: str, name: str | None) -> Occurrence:
 
 
 def _by_time(store: Store, found: Found, asked: Asked) -> Found:
-    rows = store.occurrences(
-        Query(job=found.name, scheduled_from=asked.start, scheduled_until=asked.end, limit=200)
-    )
+    rows = store.occurrences(Query(job=found.name, scheduled_from=asked.start, scheduled_until=asked.end, limit=200))
     single = [row for row in rows if row.range_until is None]
     if single:
         best = next((row for row in single if row.verdict not in NOISE), single[0])

@@ -139,8 +139,14 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "需要人工处理：{reason}它从未开始。",
     ),
     "skipped": ("It was skipped by the rule: {reason}", "按规则跳过：{reason}"),
-    "skipped_person": ("{actor} said at {ended} that it will not run: {reason}", "{actor} 于 {ended} 决定不运行：{reason}"),
-    "handled_person": ("{actor} marked it as handled at {ended}: {reason}", "{actor} 于 {ended} 标记为已处理：{reason}"),
+    "skipped_person": (
+        "{actor} said at {ended} that it will not run: {reason}",
+        "{actor} 于 {ended} 决定不运行：{reason}",
+    ),
+    "handled_person": (
+        "{actor} marked it as handled at {ended}: {reason}",
+        "{actor} 于 {ended} 标记为已处理：{reason}",
+    ),
     "duplicate": (
         "It was refused as a duplicate: {key} is held by r{holder} ({job}), {state}{when}.",
         "作为重复被拒绝：{key} 由 r{holder}（{job}）持有，状态 {state}{when}。",
@@ -159,7 +165,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "range_many": ("more than 10,000", "超过 10,000"),
     "range_instead": ("the newest one, {due} (r{id}), counts instead.", "由其中最新的 {due}（r{id}）代替。"),
-    "range_skipped": ("the rule skips what was missed (catch_up.missed: {missed}).", "规则跳过漏掉的时刻（catch_up.missed: {missed}）。"),
+    "range_skipped": (
+        "the rule skips what was missed (catch_up.missed: {missed}).",
+        "规则跳过漏掉的时刻（catch_up.missed: {missed}）。",
+    ),
     "no_reason": ("no reason was given.", "未说明原因。"),
     "nobody": ("somebody", "某人"),
     # -- there is no row
@@ -212,7 +221,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "line_progress": ("Progress: {text}", "进度：{text}"),
     "line_duplicates": ("{count} duplicates of this key were refused: {ids}.", "该键有 {count} 次重复被拒绝：{ids}。"),
     "line_generation": ("This is generation {generation} of the key.", "这是该键的第 {generation} 代。"),
-    "line_alert": ("Alert level {level} ({kind}) since {at}, {state}.", "告警级别 {level}（{kind}），自 {at}，{state}。"),
+    "line_alert": (
+        "Alert level {level} ({kind}) since {at}, {state}.",
+        "告警级别 {level}（{kind}），自 {at}，{state}。",
+    ),
     "alert_open": ("still open", "尚未关闭"),
     "alert_closed": ("closed {at}", "已于 {at} 关闭"),
     "line_note": ("Note by {actor}: {note}", "{actor} 的备注：{note}"),
@@ -228,10 +240,22 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "check_lease_held": ("{worker} until {at}, fence {fence}", "{worker} 持有到 {at}，fence {fence}"),
     "check_lease_was": ("{worker}, fence {fence}", "{worker}，fence {fence}"),
     # -- forecast
-    "dst_back": ("clocks went back: the offset changed from {old} to {new}, local time is kept", "时钟回拨：偏移由 {old} 变为 {new}，本地时间不变"),
-    "dst_forward": ("clocks went forward: the offset changed from {old} to {new}, local time is kept", "时钟拨快：偏移由 {old} 变为 {new}，本地时间不变"),
-    "dst_gap": ("{nominal} does not exist on that day: it runs at the end of the gap", "当天不存在 {nominal}：在跳过时段的末尾运行"),
-    "dst_fold": ("{nominal} happens twice on that day: it runs once, the first time", "当天 {nominal} 出现两次：只在第一次运行"),
+    "dst_back": (
+        "clocks went back: the offset changed from {old} to {new}, local time is kept",
+        "时钟回拨：偏移由 {old} 变为 {new}，本地时间不变",
+    ),
+    "dst_forward": (
+        "clocks went forward: the offset changed from {old} to {new}, local time is kept",
+        "时钟拨快：偏移由 {old} 变为 {new}，本地时间不变",
+    ),
+    "dst_gap": (
+        "{nominal} does not exist on that day: it runs at the end of the gap",
+        "当天不存在 {nominal}：在跳过时段的末尾运行",
+    ),
+    "dst_fold": (
+        "{nominal} happens twice on that day: it runs once, the first time",
+        "当天 {nominal} 出现两次：只在第一次运行",
+    ),
     "next_weekend": ("{day}: the guard will skip it", "{day}：日历守卫会跳过"),
     "next_paused": ("the job is paused: it will be skipped until resumed", "任务已暂停：恢复前都会跳过"),
     "next_none": ("nothing is coming", "没有后续时刻"),
@@ -242,11 +266,16 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{due} occurrences became due between {since} and {until}: {jobs} jobs, {workers} workers",
         "{since} 至 {until} 之间有 {due} 次触发到期：{jobs} 个任务，{workers} 个 worker",
     ),
-    "verify_line": ("{due} occurrences due · {accounted} accounted for · {twice} ran twice · {missing} missing",
-                    "{due} 次到期 · {accounted} 次有据可查 · {twice} 次跑了两遍 · {missing} 次去向不明"),
+    "verify_line": (
+        "{due} occurrences due · {accounted} accounted for · {twice} ran twice · {missing} missing",
+        "{due} 次到期 · {accounted} 次有据可查 · {twice} 次跑了两遍 · {missing} 次去向不明",
+    ),
     "verify_ok": ("OK", "正常"),
     "verify_bad": ("NOT OK", "有问题"),
-    "verify_refused": ("{duplicates} duplicates and {stale} stale writes were refused, ever", "累计拒绝重复 {duplicates} 次、过期写入 {stale} 次"),
+    "verify_refused": (
+        "{duplicates} duplicates and {stale} stale writes were refused, ever",
+        "累计拒绝重复 {duplicates} 次、过期写入 {stale} 次",
+    ),
     "problem_twice": ("ran twice", "跑了两遍"),
     "problem_missing": ("missing", "去向不明"),
     "problem_overdue": ("overdue without a reason", "逾期且无原因"),

@@ -44,6 +44,8 @@ OUTCOMES: dict[str, Outcome] = {
 
 MISSED_VERDICTS = frozenset({Verdict.SKIP_WINDOW.value, Verdict.SKIP_EXPIRED.value})
 MISSED_CODES = frozenset({"window_closed", "limit_passed"})
+NOT_WAITING = frozenset({"started", "retried", "handed_back"})
+"""Codes of open rows that no check holds back: they only wait for a worker."""
 
 
 def outcome_of(row: Occurrence, now: Micros) -> str:
@@ -61,7 +63,7 @@ def outcome_of(row: Occurrence, now: Micros) -> str:
             return "refused_duplicate" if row.verdict == Verdict.SKIP_DUPLICATED else "skipped"
         case State.CANCELLED:
             return "handled" if row.code == "marked_handled" else "cancelled"
-    if row.code and row.verdict and row.verdict != Verdict.SHOULD_RUN:
+    if row.code and row.code not in NOT_WAITING:
         return "waiting"
     return "planned" if row.due_at is None or row.due_at > now else "due"
 

@@ -1,6 +1,6 @@
 """Explanations and reports as text for people and as JSON for programs.
 
-Rule of the file: formatting only, and the JSON is versioned: a field is added, never renamed or retyped, within ``v`` 1.
+Rule of the file: formatting only.  The JSON is versioned: within ``v`` 1 a field is added, never renamed or retyped.
 """
 
 from __future__ import annotations
@@ -143,9 +143,15 @@ def _headline(told: Explanation) -> str:
     if told.verdict:
         parts.append(told.verdict)
     if told.looks is not None:
-        parts.append(message("looks_many", told.lang, count=told.looks.count,
-                             first=times.clock_text(told.looks.first, told.zone),
-                             last=times.clock_text(told.looks.last, told.zone)))
+        parts.append(
+            message(
+                "looks_many",
+                told.lang,
+                count=told.looks.count,
+                first=times.clock_text(told.looks.first, told.zone),
+                last=times.clock_text(told.looks.last, told.zone),
+            )
+        )
     if told.revision:
         parts.append(f"rule v{told.revision}" if told.lang != "zh" else f"规则 v{told.revision}")
     parts.append(f"{told.zone}")

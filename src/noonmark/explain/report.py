@@ -53,7 +53,9 @@ def report_text(report: Report, voice: Voice) -> str:
             workers=workers,
         )
     ]
-    shown = sorted(((n, c) for n, c in report.outcomes.items() if n in OUTCOMES), key=lambda item: -OUTCOMES[item[0]].rank)
+    shown = sorted(
+        ((n, c) for n, c in report.outcomes.items() if n in OUTCOMES), key=lambda item: -OUTCOMES[item[0]].rank
+    )
     column = max((len(str(count)) for _, count in shown), default=1)
     for name, count in shown:
         word = OUTCOMES[name].zh if voice.lang == "zh" else OUTCOMES[name].en.lower()
@@ -66,9 +68,7 @@ def report_text(report: Report, voice: Voice) -> str:
             lines.append(f"  … {len(report.problems) - SHOWN}")
     refused = report.duplicates_refused or report.stale_refused
     if refused:
-        lines.append(
-            voice.say("verify_refused", duplicates=report.duplicates_refused, stale=report.stale_refused)
-        )
+        lines.append(voice.say("verify_refused", duplicates=report.duplicates_refused, stale=report.stale_refused))
     lines.append(voice.say("verify_ok" if report.ok else "verify_bad"))
     return "\n".join(lines)
 

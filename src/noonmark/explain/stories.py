@@ -250,9 +250,7 @@ def missed(scene: Scene) -> Telling:
     if scene.waits:
         last = scene.waits[-1]
         reason = spaced(scene, voice.reason(last.code, last.detail))
-        return Telling(
-            sentence=voice.say("missed_waiting", reason=reason, limit=limit), remedy=voice.remedy(last.code)
-        )
+        return Telling(sentence=voice.say("missed_waiting", reason=reason, limit=limit), remedy=voice.remedy(last.code))
     span = asleep_at(scene.workers, row.scheduled_for, scene.now)
     if span is not None and span.end is not None:
         from_ = voice.moment(span.start) if span.start is not None else voice.say("ever")

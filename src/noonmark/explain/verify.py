@@ -186,7 +186,7 @@ def _prove(store: Store, reading: _Reading, since: Micros, until: Micros) -> Non
     _attempts(reading, revisions)
     _frontiers(reading)
     for reign in ruled:
-        if reign.job is None:
+        if reign.job is None and reign.row.rule:  # an ended job has no rule, and promises nothing
             reading.problems.append(
                 Problem(kind="unreadable", job=reign.row.name, seen=f"rule v{reign.row.revision} cannot be read")
             )

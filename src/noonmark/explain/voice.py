@@ -28,7 +28,7 @@ class Voice:
         return message(key, self.lang, **args)
 
     def reason(self, code: str, detail: Mapping[str, Any] | str) -> str:
-        """Tell a reason of the catalogue; an unknown code (from a newer version) is told by its name, never an error."""
+        """Tell a reason of the catalogue; an unknown code (of a newer version) is told by its name, no error."""
         arguments = json.loads(detail or "{}") if isinstance(detail, str) else dict(detail)
         try:
             return reasons.sentence(code, arguments, lang=self.lang, zone=self.zone)

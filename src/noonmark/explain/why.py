@@ -197,8 +197,10 @@ def _lines(scene: Scene) -> tuple[str, ...]:
         ids = ", ".join(f"r{number}" for number in scene.duplicates[:5])
         lines.append(voice.say("line_duplicates", count=len(scene.duplicates), ids=ids))
     for alert in scene.story.alerts:
-        state = voice.say("alert_open") if alert.closed_at is None else voice.say(
-            "alert_closed", at=voice.moment(alert.closed_at)
+        state = (
+            voice.say("alert_open")
+            if alert.closed_at is None
+            else voice.say("alert_closed", at=voice.moment(alert.closed_at))
         )
         at = voice.moment(alert.opened_at)
         lines.append(voice.say("line_alert", level=alert.level, kind=alert.kind, at=at, state=state))

@@ -1,6 +1,7 @@
 """The ``noonmark`` command and its one error boundary.
 
-Rule of the file: nothing heavy is imported here; a mistake of a person ends in words and an exit code, never a traceback.
+Rule of the file: nothing heavy is imported here.  A mistake of a person ends in words and an exit code, never in a
+traceback.
 """
 
 from __future__ import annotations

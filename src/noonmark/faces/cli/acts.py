@@ -50,7 +50,11 @@ def _said(here: Session, act: Act, answer: Acted, done: str, what: str) -> str:
         case "requested":
             return f"{names} 正在运行：已请求其停止" if zh else f"{names} is running: its worker was asked to stop"
         case "already_done":
-            return f"{names} 已经完成（{state}），未作改动" if zh else f"{names} is already done ({state}), nothing was changed"
+            return (
+                f"{names} 已经完成（{state}），未作改动"
+                if zh
+                else f"{names} is already done ({state}), nothing was changed"
+            )
     verb = act.kind.replace("_", " ")
     if zh:
         return f"已拒绝：{names} 处于 {state}，不能执行 {verb}"

@@ -23,7 +23,7 @@ def backlog(ctx: click.Context, limit: int) -> int:
     with session(ctx) as here:
         tallies = here.store.tallies()
         rows = here.store.occurrences(Query(open_only=True, oldest_first=True, limit=max(1000, limit)))
-        rows = sorted(rows, key=lambda row: (row.due_at if row.due_at is not None else row.scheduled_for))[:limit]
+        rows = sorted(rows, key=lambda row: row.due_at if row.due_at is not None else row.scheduled_for)[:limit]
         zones = {row.name: rule.tz for row in here.store.jobs() if (rule := read_rule(row)) is not None}
         lines = [_line(here, row, here.zone(zones.get(row.job, "UTC"))) for row in rows]
         plain = {
@@ -55,7 +55,11 @@ def _text(here: Session, tallies: Tallies, rows: list[list[str]]) -> str:
         else f"due now {tallies.due_now} · delayed {tallies.delayed} · waiting {tallies.waiting} · running {running} · "
         f"retrying {retrying} · needs a person {people}"
     )
-    header = ["到期", "逾期", "任务", "键", "状态", "卡在"] if zh else ["DUE", "OVERDUE", "JOB", "KEY", "STATE", "BLOCKED ON"]
+    header = (
+        ["到期", "逾期", "任务", "键", "状态", "卡在"]
+        if zh
+        else ["DUE", "OVERDUE", "JOB", "KEY", "STATE", "BLOCKED ON"]
+    )
     return "\n".join([head, counts, *([table(header, rows)] if rows else [])])
 
 

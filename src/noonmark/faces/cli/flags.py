@@ -38,7 +38,9 @@ def _waiting(here: Session) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for job_row in here.store.jobs():
         job = read_rule(job_row)
-        wanted = [condition for condition in job.depends_on if isinstance(condition, FlagSet)] if job is not None else []
+        wanted = (
+            [condition for condition in job.depends_on if isinstance(condition, FlagSet)] if job is not None else []
+        )
         if job is None or not wanted:
             continue
         open_rows = here.store.occurrences(Query(job=job.name, open_only=True, limit=200))
@@ -53,7 +55,11 @@ def _waiting(here: Session) -> dict[str, list[str]]:
 
 def _text(here: Session, rows: list[tuple[Fact, list[str]]]) -> str:
     zh, voice = here.lang == "zh", here.voice()
-    header = ["标志", "状态", "版本", "设置于", "由", "等待者"] if zh else ["FLAG", "STATE", "VERSION", "SINCE", "BY", "WAITING"]
+    header = (
+        ["标志", "状态", "版本", "设置于", "由", "等待者"]
+        if zh
+        else ["FLAG", "STATE", "VERSION", "SINCE", "BY", "WAITING"]
+    )
     states = {True: "已设置" if zh else "set", False: "未设置" if zh else "not set"}
     lines = [
         [

@@ -75,7 +75,11 @@ def _wanted(text: str | None) -> tuple[frozenset[State] | None, str | None]:
 
 def _text(here: Session, rows: list[Occurrence], zones: dict[str, str]) -> str:
     zh = here.lang == "zh"
-    header = ["编号", "任务", "时刻", "结果", "晚", "次", "键", "原因"] if zh else ["ID", "JOB", "DUE", "OUTCOME", "LATE", "TRY", "KEY", "REASON"]
+    header = (
+        ["编号", "任务", "时刻", "结果", "晚", "次", "键", "原因"]
+        if zh
+        else ["ID", "JOB", "DUE", "OUTCOME", "LATE", "TRY", "KEY", "REASON"]
+    )
     return table(header, [_cells(here, row, zones.get(row.job, "UTC")) for row in rows])
 
 

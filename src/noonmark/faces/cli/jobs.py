@@ -47,7 +47,11 @@ def jobs(ctx: click.Context, limit: int) -> int:
 
 
 def _text(here: Session, cells: Sequence[Sequence[str]]) -> str:
-    header = ["任务", "时间表", "下一次", "最近一次", "近况"] if here.lang == "zh" else ["JOB", "SCHEDULE", "NEXT", "LAST", "RECENT"]
+    header = (
+        ["任务", "时间表", "下一次", "最近一次", "近况"]
+        if here.lang == "zh"
+        else ["JOB", "SCHEDULE", "NEXT", "LAST", "RECENT"]
+    )
     return table(header, cells)
 
 

@@ -40,11 +40,19 @@ def _text(rows: list[Occurrence], workers: list[WorkerInfo], names: dict[str, st
     zh = voice.lang == "zh"
     parts = []
     if rows:
-        header = ["worker", "任务", "编号", "次", "FENCE", "开始", "租约到"] if zh else ["WORKER", "JOB", "ID", "TRY", "FENCE", "SINCE", "LEASE UNTIL"]
+        header = (
+            ["worker", "任务", "编号", "次", "FENCE", "开始", "租约到"]
+            if zh
+            else ["WORKER", "JOB", "ID", "TRY", "FENCE", "SINCE", "LEASE UNTIL"]
+        )
         parts.append(table(header, [_lease_cells(row, names, voice) for row in rows]))
     else:
         parts.append("没有租约" if zh else "no leases are held")
-    header = ["worker", "PID", "主机", "状态", "最近心跳", "任务数", "时钟偏差"] if zh else ["WORKER", "PID", "HOST", "STATE", "HEARD OF", "JOBS", "CLOCK"]
+    header = (
+        ["worker", "PID", "主机", "状态", "最近心跳", "任务数", "时钟偏差"]
+        if zh
+        else ["WORKER", "PID", "HOST", "STATE", "HEARD OF", "JOBS", "CLOCK"]
+    )
     if workers:
         parts.append(table(header, [_worker_cells(worker, voice) for worker in workers]))
     return "\n\n".join(parts)
@@ -67,7 +75,15 @@ def _worker_cells(worker: WorkerInfo, voice: Voice) -> list[str]:
     else:
         state = "失联" if zh else "gone"
     clock = f"{worker.wall_offset / 1_000_000:+.3f} s"
-    return [worker.name, str(worker.pid), worker.host, state, voice.distance(worker.seen_at), str(len(worker.jobs)), clock]
+    return [
+        worker.name,
+        str(worker.pid),
+        worker.host,
+        state,
+        voice.distance(worker.seen_at),
+        str(len(worker.jobs)),
+        clock,
+    ]
 
 
 def _plain_lease(row: Occurrence, voice: Voice) -> dict[str, Any]:

@@ -22,7 +22,9 @@ from noonmark.faces.cli.verify import moment
 @click.option("-n", "count", default=5, show_default=True, type=click.IntRange(1, 10_000), help="How many.")
 @click.option("--from", "start", metavar="TIME", help="From when; now when left out.")
 @click.option("--to", "end", metavar="TIME", help="Until when.")
-@click.option("--app", metavar="APP", help="Read the rule from an app or rules file instead of the store.", envvar="NOONMARK_APP")
+@click.option(
+    "--app", metavar="APP", help="Read the rule from an app or rules file instead of the store.", envvar="NOONMARK_APP"
+)
 @click.pass_context
 def next(ctx: click.Context, job: str | None, count: int, start: str | None, end: str | None, app: str | None) -> int:  # noqa: A001
     """Show what is coming, of one JOB or of all, in local time and UTC."""
@@ -65,13 +67,16 @@ def _instant(here: Session, text: str, rule: Job) -> Micros:
 
 
 def _text(here: Session, rule: Job, found: tuple[Coming, ...]) -> str:
-    window = f", {'时间窗' if here.lang == 'zh' else 'window'} {window_text(rule.window, here.lang)}" if rule.window else ""
+    window = (
+        f", {'时间窗' if here.lang == 'zh' else 'window'} {window_text(rule.window, here.lang)}" if rule.window else ""
+    )
     head = f"{trigger_text(rule.trigger, here.lang)}{window}"
     if not found:
         return f"{head}\n  {here.voice(rule.tz).say('next_none')}"
     wide = max(width(one.distance) for one in found)
     lines = [
-        f"  {one.local} {one.offset}   {one.utc}   {pad(one.distance, wide)}  {'; '.join(one.notes)}".rstrip() for one in found
+        f"  {one.local} {one.offset}   {one.utc}   {pad(one.distance, wide)}  {'; '.join(one.notes)}".rstrip()
+        for one in found
     ]
     return "\n".join([head, *lines])
 

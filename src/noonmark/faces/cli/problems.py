@@ -1,7 +1,7 @@
 """What goes wrong at the command line, as one line for what, one for why, one for what to do, and an exit code.
 
-Rule of the file: exit codes are a contract (see ``noonmark --help``): 0 yes, 1 the answer is no, 2 usage, 3 would not run or
-refused, 4 store out of reach, 5 not found, 130 interrupted.
+Rule of the file: exit codes are a contract (see ``noonmark --help``): 0 yes, 1 the answer is no, 2 usage, 3 would not
+run or refused, 4 store out of reach, 5 not found, 130 interrupted.
 """
 
 from __future__ import annotations

@@ -188,7 +188,9 @@ def _decision_text(here: Session, rule: Job, row: NewOccurrence, decision: Decis
     if decision.event is not Event.START:
         verdict = voice.say("as_things_stand_not", reason=voice.reason(decision.code, decision.detail))
     marks = {True: "✔", False: "✖", None: "-"} if here.unicode else {True: "ok", False: "no", None: "- "}
-    wide = [max(width(text) for text in texts) for texts in zip(*[(c.name, c.wanted) for c in decision.checks], strict=True)]
+    wide = [
+        max(width(text) for text in texts) for texts in zip(*[(c.name, c.wanted) for c in decision.checks], strict=True)
+    ]
     lines = [
         f"  {marks[check.passed]} {pad(check.name, wide[0])}  {pad(check.wanted, wide[1])}  {check.seen}".rstrip()
         for check in decision.checks

@@ -26,7 +26,7 @@ from noonmark.faces.cli.settings import Settings
 if TYPE_CHECKING:
     from noonmark.ports.store import Store
 
-__all__ = ["Command", "Session", "session"]
+__all__ = ["Command", "Session", "session", "settings_of"]
 
 _SQLITE = "sqlite:///"
 
@@ -58,8 +58,6 @@ class Session:
                 do="start a worker there first (noonmark dev APP), try noonmark demo, or name another with --url",
                 code=problems.UNREACHABLE,
             )
-        if path is not None and self._create:
-            _make_folder(path)
         try:
             return open_store(url)
         except ValueError as error:
@@ -156,13 +154,8 @@ def session(ctx: click.Context, *, create: bool = False) -> Iterator[Session]:
 
 def sqlite_path(url: str) -> Path | None:
     """Return the file of a SQLite URL, None for other stores."""
-    return Path(url.removeprefix(_SQLITE)) if url.startswith(_SQLITE) else None
+    if not url.startswith(_SQLITE):
+        return None
+    from urllib.parse import unquote
 
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise problems.Trouble(
-            f"cannot make the folder {path.parent}: {error.strerror}", code=problems.UNREACHABLE
-        ) from None
+    return Path(unquote(url.removeprefix(_SQLITE).partition("?")[0]))

@@ -1,6 +1,6 @@
 """The global options and what they add up to.
 
-Rule of the file: precedence is flag, then environment, then default; every option names its environment twin in the help.
+Rule of the file: precedence is flag, then environment, then default; every option names its environment twin.
 """
 
 from __future__ import annotations
@@ -46,9 +46,17 @@ def global_options() -> list[click.Option]:
     """Return fresh options that any command and the group itself take."""
     return [
         _option("--url", help="Where the store is.", show_envvar=True, envvar="NOONMARK_URL", metavar="URL"),
-        _option("--json", help="Print JSON: one versioned object.", is_flag=True, show_envvar=True, envvar="NOONMARK_JSON"),
+        _option(
+            "--json", help="Print JSON: one versioned object.", is_flag=True, show_envvar=True, envvar="NOONMARK_JSON"
+        ),
         _option("--lang", help="Language of sentences (env: NOONMARK_LANG, LANG).", type=click.Choice(["en", "zh"])),
-        _option("--tz", help="Zone in which times are read and told.", show_envvar=True, envvar="NOONMARK_TZ", metavar="ZONE"),
+        _option(
+            "--tz",
+            help="Zone in which times are read and told.",
+            show_envvar=True,
+            envvar="NOONMARK_TZ",
+            metavar="ZONE",
+        ),
         _option("--now", help="Pretend that it is this time (reads only).", metavar="TIME"),
         _option("--no-color", help="Plain text (also: NO_COLOR).", is_flag=True),
         _option("--yes", help="Do not ask back.", is_flag=True),

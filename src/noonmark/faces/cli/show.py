@@ -20,7 +20,9 @@ from noonmark.faces.cli.session import Command, Session, session
 
 @click.command(cls=Command)
 @click.argument("job")
-@click.option("--app", metavar="APP", help="Read the rule from an app or rules file instead of the store.", envvar="NOONMARK_APP")
+@click.option(
+    "--app", metavar="APP", help="Read the rule from an app or rules file instead of the store.", envvar="NOONMARK_APP"
+)
 @click.pass_context
 def show(ctx: click.Context, job: str, app: str | None) -> int:
     """Show one job's rule with every default."""
@@ -61,9 +63,18 @@ def _promise(here: Session, job: Job) -> list[tuple[str, str]]:
         ("guard", guard),
         ("needs", conditions_text(job, here.lang)),
         ("key", job.key or f"{keys.default_template(job)}   (default)"),
-        ("business date", "of the scheduled time" if job.business_date == "same" else job.business_date.replace("_", " ")),
-        ("catch-up", f"missed: {catch_up.missed}, {_delay(here, job)}, look again every {format_duration(catch_up.recheck)}"),
-        ("data", "also a late start waits for it" if catch_up.only_if_data_ready else "a late start does not wait for it"),
+        (
+            "business date",
+            "of the scheduled time" if job.business_date == "same" else job.business_date.replace("_", " "),
+        ),
+        (
+            "catch-up",
+            f"missed: {catch_up.missed}, {_delay(here, job)}, look again every {format_duration(catch_up.recheck)}",
+        ),
+        (
+            "data",
+            "also a late start waits for it" if catch_up.only_if_data_ready else "a late start does not wait for it",
+        ),
     ]
     if job.each:
         fields.insert(1, ("each", "; ".join(f"{name}: {', '.join(values)}" for name, values in job.each.items())))
@@ -88,7 +99,12 @@ def _running(job: Job) -> list[tuple[str, str]]:
     overlap = job.overlap or f"{'skip' if job.skips_overlap else 'allow'} (default)"
     what = " ".join(job.command) if job.command else (job.run or "bound by name")
     return [
-        ("retry", f"{retry.max} times after {shown} + up to {format_duration(retry.jitter)}, then a person" if retry.max else "never"),
+        (
+            "retry",
+            f"{retry.max} times after {shown} + up to {format_duration(retry.jitter)}, then a person"
+            if retry.max
+            else "never",
+        ),
         ("timeout", format_duration(job.timeout)),
         ("lease", f"{format_duration(job.lease)}, lost: {job.on_lost}, at most {job.max_takeovers} takeovers"),
         ("overlap", overlap),

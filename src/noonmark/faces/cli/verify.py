@@ -49,4 +49,6 @@ def moment(here: Session, text: str) -> int:
         text = text.replace(" ", "T")
         return times.parse_instant(text if "T" in text else f"{text}T00:00:00", here.zone())
     except ValueError as error:
-        raise problems.Trouble(f"{text!r} is neither a length nor a time: {error}", do="write 24h or 2026-11-28T18:30") from None
+        raise problems.Trouble(
+            f"{text!r} is neither a length nor a time: {error}", do="write 24h or 2026-11-28T18:30"
+        ) from None
