@@ -1,0 +1,183 @@
+"""``act``: carry out what a person asked for, with who and why on record."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from noonmark.core.lifecycle import next_state
+from noonmark.core.model import Act, Acted, Event, FactWrite, JobRow, Micros, NewOccurrence, Occurrence, Origin, State
+from noonmark.stores.memory.activating import supersede
+from noonmark.stores.memory.tables import Tables
+
+MARKS = {
+    "mark_done": (Event.MARK_DONE, "marked_done"),
+    "mark_skip": (Event.MARK_SKIP, "marked_skip"),
+    "mark_handled": (Event.MARK_HANDLED, "marked_handled"),
+}
+
+
+def act(tables: Tables, request_id: str, wish: Act, now: Micros) -> Acted:
+    """Carry out one act."""
+    if wish.kind == "cancel":
+        return _cancel(tables, request_id, wish, now)
+    if wish.kind == "retry":
+        return _retry(tables, wish, now)
+    if wish.kind in MARKS:
+        return _mark(tables, wish, now)
+    job = tables.jobs.get(wish.job or "")
+    if job is None:
+        return Acted(outcome="not_found")
+    if wish.kind in ("pause", "resume"):
+        return _pause(tables, job, wish, now)
+    if wish.kind == "end_job":
+        return _end_job(tables, job, wish, now)
+    raise ValueError(f"no such act: {wish.kind!r}")
+
+
+# --- cancel ----------------------------------------------------------------------------------------
+
+
+def _cancel(tables: Tables, request_id: str, wish: Act, now: Micros) -> Acted:
+    targets = _targets(tables, wish)
+    if targets:
+        requested = [_cancel_row(tables, row, wish, now) for row in targets]
+        ids = tuple(row.id for row in targets)
+        return Acted(outcome="requested" if any(requested) else "done", ids=ids, state=tables.rows[ids[0]].state)
+    ended = _named(tables, wish)
+    if ended is not None:
+        return Acted(outcome="already_done", ids=(ended.id,), state=ended.state)
+    if wish.key is None:
+        return Acted(outcome="not_found")
+    return _hold_unknown_key(tables, request_id, wish, wish.key, now)
+
+
+def _targets(tables: Tables, wish: Act) -> list[Occurrence]:
+    """Return the rows that a cancel can still end: every open one with the key, and failed ones awaiting a person."""
+    if wish.occurrence_id is not None:
+        candidates = [tables.rows[wish.occurrence_id]] if wish.occurrence_id in tables.rows else []
+    else:
+        candidates = [row for row in tables.rows.values() if row.key == wish.key]
+    return [row for row in candidates if next_state(row.state, Event.CANCEL) is not None]
+
+
+def _cancel_row(tables: Tables, row: Occurrence, wish: Act, now: Micros) -> bool:
+    """End the row, or ask the holder of a run to (True): only the holder knows what it has done so far."""
+    if row.state is State.RUNNING:
+        tables.change(row.id, cancel_requested=True)
+        tables.log(row.id, now, event="cancel_requested", actor=wish.actor)
+        return True
+    tables.claim(row)  # a cancel claims, too: a later create of the same thing must find it
+    _end_by(tables, row, State.CANCELLED, Event.CANCEL, "cancelled", wish, now)
+    return False
+
+
+def _hold_unknown_key(tables: Tables, request_id: str, wish: Act, key: str, now: Micros) -> Acted:
+    new = NewOccurrence(
+        job=wish.job or "",
+        identity=f"x:{request_id}",
+        key=key,
+        scheduled_for=now,
+        due_at=now,
+        origin=Origin.CANCEL,
+        claim=True,
+        actor=wish.actor,
+        note=wish.reason,
+    )
+    row = tables.rows[tables.insert(new, now).id]
+    _end_by(tables, row, State.CANCELLED, Event.CANCEL, "cancelled_before_create", wish, now)
+    return Acted(outcome="done", ids=(row.id,), state=State.CANCELLED)
+
+
+# --- retry and marks -------------------------------------------------------------------------------
+
+
+def _retry(tables: Tables, wish: Act, now: Micros) -> Acted:
+    row = _named(tables, wish)
+    if row is None:
+        return Acted(outcome="not_found")
+    state = next_state(row.state, Event.RETRY)
+    if state is None:
+        return Acted(outcome="refused", ids=(row.id,), state=row.state)
+    job = tables.jobs.get(row.job)
+    tables.change(
+        row.id,
+        state=state,
+        due_at=now,
+        ended_at=None,
+        attempt=0,
+        takeovers=0,
+        cancel_requested=False,
+        # Judged like a manual run: by today's rule and window, which whoever looks at it compiles anew.
+        not_before=None,
+        not_after=None,
+        expires_at=None,
+        gated=True,
+        revision=job.revision if job is not None else row.revision,
+        **_said("retried", wish),
+    )
+    tables.log(row.id, now, event=Event.RETRY, actor=wish.actor)
+    return Acted(outcome="done", ids=(row.id,), state=state)
+
+
+def _mark(tables: Tables, wish: Act, now: Micros) -> Acted:
+    row = _named(tables, wish)
+    if row is None:
+        return Acted(outcome="not_found")
+    event, code = MARKS[wish.kind]
+    state = next_state(row.state, event)
+    if state is None:
+        done = event is Event.MARK_DONE and row.state is State.SUCCESS
+        return Acted(outcome="already_done" if done else "refused", ids=(row.id,), state=row.state)
+    held_by_another = tables.claim(row)
+    if state is State.SUCCESS:
+        if held_by_another is not None:
+            return Acted(outcome="refused", ids=(held_by_another,), state=row.state)
+        fact = FactWrite(name=f"success:{row.job}:{row.subject}:{row.business_date}", value=True, actor=wish.actor)
+        tables.set_fact(fact, now)
+    _end_by(tables, row, state, event, code, wish, now)
+    return Acted(outcome="done", ids=(row.id,), state=state)
+
+
+def _named(tables: Tables, wish: Act) -> Occurrence | None:
+    if wish.occurrence_id is not None:
+        return tables.rows.get(wish.occurrence_id)
+    return tables.holder(wish.key) if wish.key is not None else None
+
+
+def _end_by(tables: Tables, row: Occurrence, state: State, event: Event, code: str, wish: Act, now: Micros) -> None:
+    tables.end(row.id, state, now, **_said(code, wish))
+    tables.log(row.id, now, event=event, actor=wish.actor)
+
+
+def _said(code: str, wish: Act) -> dict[str, str]:
+    detail = json.dumps({"by": wish.actor, "reason": wish.reason}, ensure_ascii=False)
+    return {"code": code, "detail": detail, "actor": wish.actor, "note": wish.reason}
+
+
+# --- whole jobs ------------------------------------------------------------------------------------
+
+
+def _pause(tables: Tables, job: JobRow, wish: Act, now: Micros) -> Acted:
+    pause = wish.kind == "pause"
+    if job.paused is pause:
+        return Acted(outcome="already_done")
+    tables.jobs[job.name] = replace(
+        job,
+        paused=pause,
+        pause_version=job.pause_version + 1,
+        pause_reason=wish.reason if pause else job.pause_reason,
+        paused_at=now if pause else job.paused_at,
+        resumed_at=None if pause else now,
+    )
+    tables.rules_version += 1
+    tables.wakes[f"pause:{job.name}"] = None
+    return Acted(outcome="done")
+
+
+def _end_job(tables: Tables, job: JobRow, wish: Act, now: Micros) -> Acted:
+    if not job.rule:
+        return Acted(outcome="already_done")
+    ended = replace(job, rule="", digest="", revision=job.revision + 1, effective_at=now, event="")
+    supersede(tables, ended, {}, actor=wish.actor, now=now)
+    return Acted(outcome="done")

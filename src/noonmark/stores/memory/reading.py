@@ -1,0 +1,129 @@
+"""The reads of the memory store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from noonmark.core.model import OPEN_STATES, Fact, Micros, Occurrence, Query, State, Story, Tallies
+from noonmark.stores.memory.tables import Tables
+
+WORKER_FIELDS = ("host", "pid", "process_started", "boot_id", "until", "ended_at")
+
+
+def fact(tables: Tables, name: str) -> Fact:
+    """Return the fact of this name, stored or derived from rows and workers."""
+    kind, _, rest = name.partition(":")
+    derive = DERIVED.get(kind)
+    if derive is None:
+        return tables.facts.get(name, Fact(name=name))
+    value, version = derive(tables, rest)
+    return Fact(name=name, version=version, value=value)
+
+
+def _key(tables: Tables, key: str) -> tuple[Any, int]:
+    row = tables.holder(key)
+    if row is None:
+        return None, 0
+    value = {
+        "occurrence_id": row.id,
+        "state": row.state.value,
+        "generation": row.generation,
+        "origin": row.origin.value,
+        "job": row.job,
+        "ended_at": row.ended_at,
+    }
+    return value, row.id
+
+
+def _slot(tables: Tables, slot: str) -> tuple[Any, int]:
+    held = tables.slots.get(f"slot:{slot}")
+    return (None, 0) if held is None else ({"occurrence_id": held[0], "run": f"r{held[0]}", "since": held[1]}, held[0])
+
+
+def _worker(tables: Tables, worker: str) -> tuple[Any, int]:
+    info = tables.workers.get(worker)
+    return (None, 0) if info is None else ({name: getattr(info, name) for name in WORKER_FIELDS}, 1)
+
+
+def _pause(tables: Tables, job: str) -> tuple[Any, int]:
+    row = tables.jobs.get(job)
+    if row is None:
+        return None, 0
+    value = {
+        "paused": row.paused,
+        "paused_at": row.paused_at,
+        "resumed_at": row.resumed_at,
+        "reason": row.pause_reason,
+    }
+    return value, row.pause_version
+
+
+DERIVED: dict[str, Callable[[Tables, str], tuple[Any, int]]] = {
+    "key": _key,
+    "slot": _slot,
+    "worker": _worker,
+    "pause": _pause,
+}
+
+
+def occurrences(tables: Tables, query: Query) -> list[Occurrence]:
+    """Read the rows that match every field of the query."""
+    found = [row for row in tables.rows.values() if _matches(row, query)]
+    if query.after_id is not None:
+        found.sort(key=lambda row: row.id)
+    else:
+        found.sort(key=lambda row: (row.scheduled_for, row.id), reverse=not query.oldest_first)
+    return found[: query.limit]
+
+
+def _matches(row: Occurrence, query: Query) -> bool:
+    reaches = row.scheduled_for if row.range_until is None else row.range_until
+    return (
+        (not query.ids or row.id in query.ids)
+        and query.job in (None, row.job)
+        and query.subject in (None, row.subject)
+        and query.key in (None, row.key)
+        and query.identity in (None, row.identity)
+        and (query.states is None or row.state in query.states)
+        and (not query.open_only or row.state in OPEN_STATES)
+        and (not query.frontier_only or row.frontier)
+        and (query.scheduled_from is None or reaches >= query.scheduled_from)
+        and (query.scheduled_until is None or row.scheduled_for < query.scheduled_until)
+        and (query.after_id is None or row.id > query.after_id)
+    )
+
+
+def story(tables: Tables, row_id: int) -> Story | None:
+    """Read everything about one row."""
+    row = tables.rows.get(row_id)
+    if row is None:
+        return None
+    return Story(
+        occurrence=row,
+        attempts=tuple(tables.attempts.get(row_id, ())),
+        ledger=tuple(tables.ledger.get(row_id, ())),
+        notes=tuple(tables.notes.get(row_id, {}).values()),
+        alerts=tuple(alert for alert in tables.alerts if alert.occurrence_id == row_id),
+    )
+
+
+def tallies(tables: Tables, now: Micros, *, revisions: bool) -> Tallies:
+    """Count everything once."""
+    states = Counter(row.state for row in tables.rows.values())
+    rows = list(tables.open_rows())
+    due = [row.due_at for row in rows if row.due_at is not None]
+    later = [row for row in rows if row.state is State.PENDING and row.due_at is not None and row.due_at > now]
+    return Tallies(
+        now=now,
+        by_state=dict(states),
+        due_now=sum(1 for moment in due if moment <= now),
+        delayed=sum(1 for row in later if row.fence == 0),
+        waiting=sum(1 for row in later if row.fence != 0 and not row.holder),
+        earliest_due=min(due, default=None),
+        stale_refused=tables.stale_refused,
+        duplicates_refused=tables.duplicates_refused,
+        open_alerts=tuple(alert for alert in tables.alerts if alert.closed_at is None),
+        revisions=tuple(tables.revisions) if revisions else (),
+    )

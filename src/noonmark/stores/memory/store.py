@@ -1,0 +1,272 @@
+"""The memory store's door: one lock, the store's clock, and the memory of request ids.
+
+Rule of the file: every verb is taken under the lock as a whole, so it is one transaction; what a verb does stands in
+the module named after it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from noonmark.core.model import (
+    HOUR,
+    Act,
+    Acted,
+    Activation,
+    Added,
+    Fact,
+    FactWrite,
+    JobRow,
+    Micros,
+    NewOccurrence,
+    Note,
+    Occurrence,
+    Query,
+    Renewal,
+    Renewed,
+    Settled,
+    Settlement,
+    State,
+    Story,
+    Taken,
+    Tallies,
+    WorkerInfo,
+)
+from noonmark.ports.clock import Clock, SystemClock
+from noonmark.ports.store import Capability
+from noonmark.stores.memory import acting, activating, reading, settling, taking
+from noonmark.stores.memory.tables import Tables
+
+Answer = TypeVar("Answer")
+
+
+class MemoryStore:
+    """A store in this process's memory; it ends with the process.
+
+    Args:
+        clock: the clocks to live by; default: this machine's.  After the start only the boot-time clock is followed, so
+            a wall clock that jumps does not move what is due.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._epoch = self._clock.wall() - self._clock.boot()
+        self._boot_id = self._clock.boot_id()
+        self._lock = threading.RLock()
+        self._tables = Tables()
+        self._answers: dict[tuple[str, str], tuple[Micros, Any]] = {}
+        self._listeners: list[Callable[[], None]] = []
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return "memory:"
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """It tells listeners at once, and survives nothing."""
+        return frozenset({Capability.NOTIFY})
+
+    def now(self) -> Micros:
+        """Return the store's time, UTC microseconds."""
+        if self._clock.boot_id() != self._boot_id:  # another boot: its boot-time clock began anew
+            self._boot_id = self._clock.boot_id()
+            self._epoch = self._clock.wall() - self._clock.boot()
+        return self._epoch + self._clock.boot()
+
+    # -- the verbs ----------------------------------------------------------------------------
+
+    def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
+        """Insert occurrences; see the port."""
+        return self._once("add", request_id, at, lambda now: [self._add(new, now) for new in rows])
+
+    def _add(self, new: NewOccurrence, now: Micros) -> Added:
+        known = self._tables.known(new)
+        if known is None:
+            return self._tables.insert(new, now)
+        self._tables.duplicates_refused += 1
+        return Added(outcome="duplicate_identity", id=known.id, duplicate_of=known.id)
+
+    def take(
+        self,
+        request_id: str,
+        worker: str,
+        *,
+        limit: int,
+        runnable: Mapping[str, Micros],
+        look_lease: Micros,
+        at: Micros | None = None,
+    ) -> Taken:
+        """Lease what is due; see the port."""
+        return self._once(
+            "take",
+            request_id,
+            at,
+            lambda now: taking.take(
+                self._tables, worker, limit=limit, runnable=runnable, look_lease=look_lease, now=now
+            ),
+        )
+
+    def settle(
+        self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
+    ) -> list[Settled]:
+        """Apply outcomes; see the port."""
+        return self._once(
+            "settle", request_id, at, lambda now: [settling.settle(self._tables, worker, item, now) for item in items]
+        )
+
+    def renew(self, worker: str, leases: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
+        """Extend leases; see the port."""
+        with self._lock:
+            now = self.now() if at is None else at
+            ours = {lease.occurrence_id for lease in leases if self._holds(worker, lease.occurrence_id, lease.fence)}
+            for lease in leases:
+                if lease.occurrence_id in ours:
+                    self._tables.change(lease.occurrence_id, due_at=now + lease.lease)
+            return Renewed(
+                lost=frozenset(lease.occurrence_id for lease in leases) - ours,
+                cancel_requested=frozenset(row_id for row_id in ours if self._tables.rows[row_id].cancel_requested),
+                now=now,
+            )
+
+    def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
+        """Set or clear facts; see the port."""
+        writes = [FactWrite(name=fact.name, value=fact.value, actor=fact.actor) for fact in facts]
+        return self._once("signal", request_id, at, lambda now: [self._tables.set_fact(write, now) for write in writes])
+
+    def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
+        """Record that the worker lives; see the port."""
+        with self._lock:
+            now = self.now() if at is None else at
+            known = self._tables.workers.get(worker.id)
+            started_at = known.started_at if known is not None else worker.started_at or now
+            ended_at = now if worker.ended_at is not None else None
+            self._tables.workers[worker.id] = replace(
+                worker, started_at=started_at, seen_at=now, until=now + ttl, ended_at=ended_at
+            )
+            return now
+
+    def activate(
+        self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
+    ) -> list[JobRow]:
+        """Put rules in force; see the port."""
+        return self._once(
+            "activate",
+            request_id,
+            at,
+            lambda now: [activating.activate(self._tables, change, actor, now) for change in changes],
+        )
+
+    def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
+        """Carry out a person's act; see the port."""
+        return self._once("act", request_id, at, lambda now: acting.act(self._tables, request_id, act, now))
+
+    def note_if_held(
+        self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
+    ) -> bool:
+        """Write a remark of a run; see the port."""
+        with self._lock:
+            now = self.now() if at is None else at
+            if not self._holds(worker, occurrence_id, fence):
+                self._tables.stale_refused += 1
+                return False
+            notes = self._tables.notes.setdefault(occurrence_id, {})
+            if note.kind == "progress" or (note.kind, note.name) not in notes:
+                notes[(note.kind, note.name)] = replace(note, fence=fence, at=now)
+            return True
+
+    # -- the reads ----------------------------------------------------------------------------
+
+    def facts(self, names: Collection[str]) -> dict[str, Fact]:
+        """Return a fact for every name; see the port."""
+        with self._lock:
+            return {name: reading.fact(self._tables, name) for name in names}
+
+    def occurrences(self, query: Query) -> list[Occurrence]:
+        """Read occurrences."""
+        with self._lock:
+            return reading.occurrences(self._tables, query)
+
+    def story(self, occurrence_id: int) -> Story | None:
+        """Read everything about one occurrence."""
+        with self._lock:
+            return reading.story(self._tables, occurrence_id)
+
+    def jobs(self, names: Collection[str] | None = None, *, event: str | None = None) -> list[JobRow]:
+        """Read the jobs, by name order."""
+        with self._lock:
+            return [
+                job
+                for name, job in sorted(self._tables.jobs.items())
+                if (names is None or name in names) and event in (None, job.event)
+            ]
+
+    def workers(self) -> list[WorkerInfo]:
+        """Read every worker ever heard of, newest first."""
+        with self._lock:
+            return sorted(self._tables.workers.values(), key=lambda info: info.started_at, reverse=True)
+
+    def tallies(self, *, revisions: bool = False) -> Tallies:
+        """Count, for backlog and overview."""
+        with self._lock:
+            return reading.tallies(self._tables, self.now(), revisions=revisions)
+
+    # -- the rest ------------------------------------------------------------------------------
+
+    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back after every write that may have made something due earlier."""
+        with self._lock:
+            self._listeners.append(callback)
+
+        def stop() -> None:
+            with self._lock:
+                if callback in self._listeners:
+                    self._listeners.remove(callback)
+
+        return stop
+
+    def close(self) -> None:
+        """Forget the listeners; the rows stay readable."""
+        with self._lock:
+            self._listeners.clear()
+
+    def _holds(self, worker: str, row_id: int, fence: int) -> bool:
+        row = self._tables.rows.get(row_id)
+        return (
+            row is not None
+            and row.state is State.RUNNING
+            and not row.looking
+            and row.fence == fence
+            and row.holder == worker
+        )
+
+    def _once(self, verb: str, request_id: str, at: Micros | None, run: Callable[[Micros], Answer]) -> Answer:
+        """Run a verb, or return its first answer; tell the listeners outside the lock when something became due."""
+        with self._lock:
+            now = self.now() if at is None else at
+            known = self._answers.get((verb, request_id))
+            if known is not None and now - known[0] < HOUR:
+                return cast(Answer, known[1])
+            before = self._earliest()
+            answer = run(now)
+            self._answers[(verb, request_id)] = (now, answer)
+            self._forget(now)
+            after = self._earliest()
+            sooner = bool(self._tables.wakes) or (after is not None and (before is None or after < before))
+            listeners = list(self._listeners) if sooner else []
+        for tell in listeners:
+            tell()
+        return answer
+
+    def _earliest(self) -> Micros | None:
+        return min((row.due_at for row in self._tables.open_rows() if row.due_at is not None), default=None)
+
+    def _forget(self, now: Micros) -> None:
+        """Answers are kept for an hour; dicts keep their order, so the old ones are in front."""
+        for key, (answered_at, _) in list(self._answers.items()):
+            if now - answered_at < HOUR:
+                return
+            del self._answers[key]

@@ -1,0 +1,368 @@
+"""What the memory store remembers, and the small moves that every verb is made of.
+
+Rule of the file: each method keeps one promise about one kind of record (a claim, a slot, a fact, an attempt); policy
+about *when* to do so belongs to the verbs.  The caller holds the store's lock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from noonmark.core.lifecycle import is_end
+from noonmark.core.model import (
+    Added,
+    Alert,
+    AlertWrite,
+    Attempt,
+    Fact,
+    FactWrite,
+    JobRow,
+    LedgerLine,
+    Micros,
+    NewOccurrence,
+    Note,
+    Occurrence,
+    Origin,
+    State,
+    Verdict,
+    WorkerInfo,
+)
+
+YIELDING = frozenset({State.SKIPPED, State.CANCELLED})
+"""Holders that give their key up to a person's run or backfill."""
+ASKED_BY_A_PERSON = frozenset({Origin.MANUAL, Origin.BACKFILL})
+
+
+@dataclass(slots=True)
+class Tables:
+    """All records of one memory store."""
+
+    rows: dict[int, Occurrence] = field(default_factory=dict)
+    open_ids: dict[int, None] = field(default_factory=dict)
+    by_identity: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    claims: dict[str, list[int]] = field(default_factory=dict)  # key -> claimants, the newest generation last
+    facts: dict[str, Fact] = field(default_factory=dict)
+    waits: dict[str, dict[int, int]] = field(default_factory=dict)  # fact -> parked row -> version it saw
+    waits_of: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    wakes: dict[str, None] = field(default_factory=dict)  # facts that moved and whose waiters may still sleep
+    slots: dict[str, tuple[int, Micros]] = field(default_factory=dict)
+    attempts: dict[int, list[Attempt]] = field(default_factory=dict)
+    ledger: dict[int, list[LedgerLine]] = field(default_factory=dict)
+    notes: dict[int, dict[tuple[str, str], Note]] = field(default_factory=dict)
+    alerts: list[Alert] = field(default_factory=list)
+    jobs: dict[str, JobRow] = field(default_factory=dict)
+    revisions: list[JobRow] = field(default_factory=list)
+    workers: dict[str, WorkerInfo] = field(default_factory=dict)
+    answered: set[tuple[int, int]] = field(default_factory=set)  # (occurrence, fence) that had its outcome
+    rules_version: int = 0
+    stale_refused: int = 0
+    duplicates_refused: int = 0
+    last_seq: int = 0
+
+    # -- rows ---------------------------------------------------------------------------------
+
+    def put(self, row: Occurrence) -> Occurrence:
+        """Keep the row as it is now."""
+        self.rows[row.id] = row
+        if is_end(row.state):
+            self.open_ids.pop(row.id, None)
+        else:
+            self.open_ids[row.id] = None
+        return row
+
+    def change(self, row_id: int, **fields: Any) -> Occurrence:
+        """Change some fields of a row."""
+        return self.put(replace(self.rows[row_id], **fields))
+
+    def open_rows(self) -> Iterable[Occurrence]:
+        """Return every row that is not ended."""
+        return [self.rows[row_id] for row_id in self.open_ids]
+
+    def known(self, new: NewOccurrence) -> Occurrence | None:
+        """Return the row that has this identity already."""
+        row_id = self.by_identity.get((new.job, new.subject, new.identity))
+        return None if row_id is None else self.rows[row_id]
+
+    def insert(self, new: NewOccurrence, now: Micros) -> Added:
+        """Insert a row whose identity is new; where its key is held it is recorded as a duplicate."""
+        row = self.put(_row(len(self.rows) + 1, new, now))
+        self.by_identity[(new.job, new.subject, new.identity)] = row.id
+        if not new.claim or is_end(row.state):
+            return Added(outcome="added", id=row.id)
+        holder = self.claim(row, again=new.again)
+        if holder is None:
+            return Added(outcome="added", id=row.id)
+        self.duplicates_refused += 1
+        self.end(
+            row.id,
+            State.SKIPPED,
+            now,
+            verdict=Verdict.SKIP_DUPLICATED,
+            code="key_held",
+            detail=json.dumps({"key": row.key, "holder": holder, "state": self.rows[holder].state}),
+            duplicate_of=holder,
+        )
+        self.log(row.id, now, event="skip", actor=new.actor)
+        return Added(outcome="duplicate_key", id=row.id, duplicate_of=holder)
+
+    def end(self, row_id: int, state: State, now: Micros, **fields: Any) -> Occurrence:
+        """End a row: nothing is due any more, its slot is free, and its key too if it was superseded."""
+        row = self.change(
+            row_id, state=state, due_at=None, ended_at=now, holder="", looking=False, frontier=False, **fields
+        )
+        self.stop_waiting(row_id)
+        for name in [name for name, held in self.slots.items() if held[0] == row_id]:
+            del self.slots[name]
+        if row.verdict == Verdict.SKIP_SUPERSEDED:
+            row = self.release_key(row)
+        return row
+
+    # -- keys ---------------------------------------------------------------------------------
+
+    def holder(self, key: str) -> Occurrence | None:
+        """Return the row of the newest generation that claims the key."""
+        claimants = self.claims.get(key)
+        return self.rows[claimants[-1]] if claimants else None
+
+    def claim(self, row: Occurrence, *, again: bool = False) -> int | None:
+        """Claim the row's key for it; return None, or the id of the row that holds it against this one."""
+        if row.claimed or not row.key:
+            return None
+        holder, generation = self.holder(row.key), 0
+        if holder is not None:
+            if not _gives_way(holder, row.origin, again=again):
+                return holder.id
+            generation = holder.generation + 1
+        self.claims.setdefault(row.key, []).append(row.id)
+        self.change(row.id, claimed=True, generation=generation)
+        return None
+
+    def release_key(self, row: Occurrence) -> Occurrence:
+        """Give the key back, so that whoever held it before holds it again."""
+        if not row.claimed:
+            return row
+        self.claims[row.key].remove(row.id)
+        return self.change(row.id, claimed=False, generation=0)
+
+    # -- facts and those who wait for them ----------------------------------------------------------
+
+    def version(self, name: str) -> int:
+        """Return the version of a fact; the pause of a job is one too."""
+        kind, _, rest = name.partition(":")
+        if kind == "pause":
+            job = self.jobs.get(rest)
+            return job.pause_version if job is not None else 0
+        fact = self.facts.get(name)
+        return fact.version if fact is not None else 0
+
+    def moved(self, seen: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+        """Return the names of the facts whose version is no longer the one that was seen."""
+        return tuple(name for name, version in seen if self.version(name) != version)
+
+    def set_fact(self, write: FactWrite, now: Micros) -> int:
+        """Set or clear a fact and return its version; the value it has already changes nothing."""
+        old = self.facts.get(write.name, Fact(name=write.name))
+        if old.value == write.value:
+            return old.version
+        fact = Fact(name=write.name, version=old.version + 1, value=write.value, set_at=now, actor=write.actor)
+        self.facts[write.name] = fact
+        self.wakes[write.name] = None
+        return fact.version
+
+    def wait(self, row_id: int, seen: dict[str, int]) -> None:
+        """Remember what a parked row waits for, and the versions it saw."""
+        for name, version in seen.items():
+            self.waits.setdefault(name, {})[row_id] = version
+        self.waits_of[row_id] = tuple(seen)
+
+    def stop_waiting(self, row_id: int) -> None:
+        """Forget what a row waited for."""
+        for name in self.waits_of.pop(row_id, ()):
+            waiting = self.waits[name]
+            waiting.pop(row_id, None)
+            if not waiting:
+                del self.waits[name]
+
+    def wake(self, now: Micros, limit: int) -> None:
+        """Make due what waits for facts that moved, at most ``limit`` rows.
+
+        A row that parked after the fact moved saw the new version and sleeps on: otherwise rows which park again would
+        be woken for ever.
+        """
+        for name in list(self.wakes):
+            version = self.version(name)
+            for row_id in [row for row, seen in self.waits.get(name, {}).items() if seen != version]:
+                if limit == 0:
+                    return
+                limit -= 1
+                self.stop_waiting(row_id)
+                row = self.rows[row_id]
+                if not row.holder and row.due_at is not None and row.due_at > now:
+                    self.change(row_id, due_at=now)
+            del self.wakes[name]
+
+    # -- attempts, ledger, alerts -------------------------------------------------------------------
+
+    def begin_attempt(self, row: Occurrence, now: Micros) -> None:
+        """Record that the row's current attempt runs."""
+        attempt = Attempt(
+            occurrence_id=row.id,
+            fence=row.fence,
+            number=row.attempt,
+            worker=row.holder,
+            started_at=now,
+            ended_at=None,
+            outcome="running",
+        )
+        self.attempts.setdefault(row.id, []).append(attempt)
+
+    def end_attempt(self, row_id: int, outcome: str, now: Micros, error: str | None = None) -> None:
+        """Record how the running attempt ended; where none runs (a lost one was looked at) nothing happens."""
+        tries = self.attempts.get(row_id)
+        if tries and tries[-1].outcome == "running":
+            tries[-1] = replace(tries[-1], outcome=outcome, ended_at=now, error=error)
+
+    def log(
+        self, row_id: int, now: Micros, *, event: str, checks: str = "[]", worker: str = "", actor: str = ""
+    ) -> None:
+        """Append a ledger line about the row as it is now; equal consecutive parks are folded into one line."""
+        row = self.rows[row_id]
+        self.last_seq += 1
+        line = LedgerLine(
+            seq=self.last_seq,
+            occurrence_id=row_id,
+            job=row.job,
+            at=now,
+            last_at=now,
+            count=1,
+            event=event,
+            verdict=row.verdict,
+            code=row.code,
+            detail=row.detail,
+            checks=checks,
+            worker=worker,
+            fence=row.fence,
+            revision=row.revision,
+            actor=actor,
+        )
+        lines = self.ledger.setdefault(row_id, [])
+        if lines and event == "park" and _says_the_same(lines[-1], line):
+            lines[-1] = replace(lines[-1], count=lines[-1].count + 1, last_at=now, checks=checks)
+        else:
+            lines.append(line)
+
+    def alert(self, write: AlertWrite, now: Micros) -> None:
+        """Open, update or close the one open alert of (job, kind); an open one never becomes milder."""
+        index = next(
+            (
+                at
+                for at, alert in enumerate(self.alerts)
+                if alert.job == write.job and alert.kind == write.kind and alert.closed_at is None
+            ),
+            None,
+        )
+        if write.clear:
+            if index is not None:
+                self.alerts[index] = replace(self.alerts[index], updated_at=now, closed_at=now)
+            return
+        detail = json.dumps(dict(write.detail), ensure_ascii=False)
+        if index is None:
+            self.alerts.append(
+                Alert(
+                    id=len(self.alerts) + 1,
+                    job=write.job,
+                    kind=write.kind,
+                    level=write.level,
+                    code=write.code,
+                    detail=detail,
+                    occurrence_id=write.occurrence_id,
+                    opened_at=now,
+                    updated_at=now,
+                    count=1,
+                )
+            )
+            return
+        old = self.alerts[index]
+        self.alerts[index] = replace(
+            old,
+            level=max(old.level, write.level),
+            code=write.code,
+            detail=detail,
+            occurrence_id=write.occurrence_id,
+            updated_at=now,
+            count=old.count + 1,
+        )
+
+
+def _gives_way(holder: Occurrence, origin: Origin, *, again: bool) -> bool:
+    """Does the holder of a key yield it to a row of this origin (as the next generation)?"""
+    if again:
+        return is_end(holder.state)
+    return holder.state in YIELDING and origin in ASKED_BY_A_PERSON
+
+
+def _says_the_same(last: LedgerLine, line: LedgerLine) -> bool:
+    return (last.event, last.verdict, last.code, last.detail) == (line.event, line.verdict, line.code, line.detail)
+
+
+def stamped(new: NewOccurrence) -> dict[str, Any]:
+    """Return the fields that a rule yields anew for a moment: the gates, the key, the revision and when it is due."""
+    return {
+        "key": new.key,
+        "due_at": new.scheduled_for if new.due_at is None else new.due_at,
+        "scheduled_for": new.scheduled_for,
+        "nominal": new.nominal,
+        "business_date": new.business_date,
+        "not_before": new.not_before,
+        "not_after": new.not_after,
+        "expires_at": new.expires_at,
+        "frontier": new.frontier,
+        "gated": new.gated,
+        "params": new.params,
+        "revision": new.revision,
+        "queue": new.queue,
+        "priority": new.priority,
+    }
+
+
+def _row(row_id: int, new: NewOccurrence, now: Micros) -> Occurrence:
+    ended = is_end(new.state)
+    fields = stamped(new)
+    if ended:
+        fields["due_at"] = None
+    return Occurrence(
+        id=row_id,
+        job=new.job,
+        subject=new.subject,
+        identity=new.identity,
+        generation=0,
+        claimed=False,
+        state=new.state,
+        origin=new.origin,
+        worker=new.worker,
+        attempt=0,
+        takeovers=0,
+        lost=0,
+        fence=0,
+        holder="",
+        looking=False,
+        cancel_requested=False,
+        verdict=new.verdict,
+        code=new.code,
+        detail="{}",
+        created_at=now,
+        started_at=None,
+        first_started_at=None,
+        ended_at=now if ended else None,
+        duplicate_of=None,
+        range_until=new.range_until,
+        range_count=new.range_count,
+        result=None,
+        error=None,
+        actor=new.actor,
+        note=new.note,
+        **fields,
+    )

@@ -1,0 +1,182 @@
+"""The frontier and its successors: what a look adds on its way, and what it must not add."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from noonmark.core.model import Event, Gates, NewOccurrence, Occurrence, Query, Settlement, State
+from noonmark.testing.builders import make_start
+from noonmark.testing.conformance.harness import Harness
+
+
+def _frontiers(harness: Harness) -> list[str]:
+    rows = harness.store.occurrences(Query(job="job", open_only=True, frontier_only=True, oldest_first=True))
+    return [row.identity for row in rows]
+
+
+def _look(harness: Harness) -> tuple[Occurrence, NewOccurrence]:
+    """Return the frontier of a new series under a look, and its successor."""
+    harness.activate(harness.frontier_row("1", at=10))
+    return harness.take_one(at=10), harness.frontier_row("2", at=70)
+
+
+def a_park_hands_the_frontier_to_the_successor(harness: Harness) -> None:
+    look, successor = _look(harness)
+    harness.end(look, Event.PARK, at=10, due_at=harness.at(20), gates=Gates(revision=1), adds=(successor,))
+    assert _frontiers(harness) == ["t:2"]
+    assert harness.row(look.id).state is State.PENDING
+    assert harness.take_ids(at=70) == [look.id, look.id + 1]
+
+
+def a_start_hands_the_frontier_to_the_successor(harness: Harness) -> None:
+    look, successor = _look(harness)
+    settlement = harness.store.settle(
+        harness.request(),
+        "w1",
+        [_with_adds(look, successor)],
+        at=harness.at(10),
+    )[0]
+    assert settlement.outcome == "applied"
+    assert _frontiers(harness) == ["t:2"]
+    assert harness.row(look.id).state is State.RUNNING
+
+
+def a_skip_hands_the_frontier_to_the_successor(harness: Harness) -> None:
+    look, successor = _look(harness)
+    harness.end(look, Event.SKIP, at=10, verdict="skip_guard", gates=Gates(revision=1), adds=(successor,))
+    assert _frontiers(harness) == ["t:2"]
+
+
+def a_miss_hands_the_frontier_to_the_successor(harness: Harness) -> None:
+    look, successor = _look(harness)
+    harness.end(look, Event.MISS, at=10, gates=Gates(revision=1), adds=(successor,))
+    assert _frontiers(harness) == ["t:2"]
+
+
+def a_park_without_a_successor_stays_the_frontier(harness: Harness) -> None:
+    look, _ = _look(harness)
+    harness.end(look, Event.PARK, at=10, due_at=harness.at(20), gates=Gates(revision=1), code="handler_missing")
+    assert _frontiers(harness) == ["t:1"]
+
+
+def the_successor_is_not_due_before_its_moment(harness: Harness) -> None:
+    look, successor = _look(harness)
+    harness.end(look, Event.SKIP, at=10, verdict="skip_guard", gates=Gates(revision=1), adds=(successor,))
+    assert harness.take_ids(at=69) == []
+    assert harness.take_one(at=70).frontier
+
+
+def a_refused_start_leaves_the_frontier_where_it_was(harness: Harness) -> None:
+    look, successor = _look(harness)
+    harness.act("pause", job="job")
+    settled = harness.settle(_with_adds(look, successor), at=10)[0]
+    assert settled.outcome == "changed"
+    assert _frontiers(harness) == ["t:1"]
+
+
+def a_frontier_of_an_older_revision_is_not_added(harness: Harness) -> None:
+    look, successor = _look(harness)
+    harness.activate(harness.frontier_row("9", at=90), at=10, digest="digest-2", expected_revision=1)
+    assert harness.end(
+        look, Event.SKIP, at=10, verdict="skip_guard", gates=Gates(revision=1), adds=(successor,)
+    ).outcome in ("applied", "stale")
+    assert _frontiers(harness) == ["t:9"]
+
+
+def other_follow_ups_do_not_depend_on_the_revision(harness: Harness) -> None:
+    look, _ = _look(harness)
+    harness.activate(harness.frontier_row("9", at=90), at=10, digest="digest-2", expected_revision=1)
+    digest = harness.caller_row("digest", at=300)
+    settled = harness.end(look, Event.SKIP, at=10, verdict="skip_guard", gates=Gates(revision=1), adds=(digest,))
+    assert settled.outcome == "applied"
+    assert [row.identity for row in harness.store.occurrences(Query(identity="l:digest"))] == ["l:digest"]
+
+
+def a_follow_up_that_exists_is_left_alone(harness: Harness) -> None:
+    look, _ = _look(harness)
+    there = harness.add_one(harness.caller_row("x", at=500))
+    harness.end(
+        look, Event.SKIP, at=10, verdict="skip_guard", gates=Gates(revision=1), adds=(harness.caller_row("x", at=600),)
+    )
+    assert harness.row(there).due_at == harness.at(500)
+
+
+def a_follow_up_that_ended_is_left_alone(harness: Harness) -> None:
+    look, _ = _look(harness)
+    done = harness.ended(Event.SUCCEED, "x", at=1)
+    harness.end(
+        look, Event.SKIP, at=10, verdict="skip_guard", gates=Gates(revision=1), adds=(harness.caller_row("x", at=600),)
+    )
+    assert harness.row(done.id).state is State.SUCCESS
+
+
+def a_follow_up_whose_key_is_held_is_recorded_as_a_duplicate(harness: Harness) -> None:
+    harness.activate()
+    run = harness.running(key="k")
+    harness.end(run, adds=(harness.caller_row("x", at=60, key="k"),))
+    (row,) = harness.store.occurrences(Query(identity="l:x"))
+    assert (row.state, row.verdict, row.duplicate_of) == (State.SKIPPED, "skip_duplicated", run.id)
+
+
+def a_range_record_travels_with_the_look_that_skipped_the_range(harness: Harness) -> None:
+    look, _ = _look(harness)
+    record = harness.series_row(
+        identity="g:1", at=70, key="", state=State.SKIPPED, due_at=None, verdict="skip_superseded",
+        code="range_superseded", range_until=harness.at(190), range_count=3,
+    )  # fmt: skip
+    latest = harness.series_row("5", at=250)
+    successor = harness.frontier_row("6", at=310)
+    harness.end(
+        look, Event.SKIP, at=260, verdict="skip_superseded", code="superseded", gates=Gates(revision=1),
+        adds=(record, latest, successor),
+    )  # fmt: skip
+    (stored,) = harness.store.occurrences(Query(identity="g:1"))
+    assert (stored.state, stored.range_count, stored.due_at) == (State.SKIPPED, 3, None)
+    assert _frontiers(harness) == ["t:6"]
+    assert harness.take_one(at=260).identity == "t:5"
+
+
+def a_superseded_moment_that_is_not_yet_due_is_reopened(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=10), harness.frontier_row("2", at=70, subject="s"))
+    harness.activate(harness.frontier_row("1", at=10), digest="digest-2", expected_revision=1)
+    (gone,) = harness.store.occurrences(Query(identity="t:2"))
+    assert (gone.state, gone.verdict) == (State.SKIPPED, "skip_superseded")
+    look = harness.take_one(at=10)
+    again = harness.frontier_row("2", at=70, subject="s", key="fresh", revision=2, not_after=harness.at(99))
+    harness.end(look, Event.SKIP, at=10, verdict="skip_guard", gates=Gates(revision=2), adds=(again,))
+    row = harness.row(gone.id)
+    assert (row.state, row.due_at, row.frontier, row.ended_at) == (State.PENDING, harness.at(70), True, None)
+    assert (row.key, row.revision, row.not_after, row.verdict) == ("fresh", 2, harness.at(99), "")
+    assert harness.take_ids(at=70) == [gone.id]
+
+
+def a_superseded_moment_that_is_due_already_stays_ended(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=10), harness.frontier_row("2", at=20, subject="s"))
+    harness.activate(harness.frontier_row("1", at=10), digest="digest-2", expected_revision=1)
+    (gone,) = harness.store.occurrences(Query(identity="t:2"))
+    look = harness.take_one(at=30)
+    again = harness.frontier_row("2", at=20, subject="s", revision=2)
+    harness.end(look, Event.SKIP, at=30, verdict="skip_guard", gates=Gates(revision=2), adds=(again,))
+    assert harness.row(gone.id).state is State.SKIPPED
+
+
+def a_skip_for_another_reason_is_never_reopened(harness: Harness) -> None:
+    look, _ = _look(harness)
+    skipped = harness.ended(Event.SKIP, "x", at=1)
+    again = harness.caller_row("x", at=600)
+    harness.end(look, Event.SKIP, at=10, verdict="skip_guard", gates=Gates(revision=1), adds=(again,))
+    assert harness.row(skipped.id).state is State.SKIPPED
+
+
+def subjects_have_frontiers_of_their_own(harness: Harness) -> None:
+    rows_of = [harness.frontier_row("1", at=10, subject=subject, key=subject) for subject in ("a", "b")]
+    harness.activate(*rows_of)
+    first = harness.take(at=10).rows[0]
+    successor = harness.frontier_row("2", at=70, subject=first.subject)
+    harness.end(first, Event.SKIP, at=10, verdict="skip_guard", gates=Gates(revision=1), adds=(successor,))
+    rows = harness.store.occurrences(Query(open_only=True, frontier_only=True))
+    assert sorted((row.subject, row.identity) for row in rows) == [("a", "t:2"), ("b", "t:1")]
+
+
+def _with_adds(look: Occurrence, *adds: NewOccurrence) -> Settlement:
+    return replace(make_start(look), adds=adds)

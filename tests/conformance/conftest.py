@@ -1,0 +1,5 @@
+"""Let the asserts of the shipped suite explain themselves as those of a test file do."""
+
+import pytest
+
+pytest.register_assert_rewrite("noonmark.testing.conformance")
