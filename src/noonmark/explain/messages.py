@@ -19,12 +19,17 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "晚了 {late}，于 {started} 在 {worker} 上运行：{cause}",
     ),
     "ran_after_retry": (
-        "It ran to the end on try {attempt} of {tries}: {before} failed ({error}), and {worker} finished it at {ended}.",
+        (
+            "It ran to the end on try {attempt} of {tries}: {before} failed ({error}), "
+            "and {worker} finished it at {ended}."
+        ),
         "第 {attempt} 次（最多 {tries} 次）运行完成：此前 {before} 次失败（{error}），{worker} 于 {ended} 完成。",
     ),
     "ran_after_takeover": (
-        "It ran once to the end, on try {attempt}: {loss} {worker} took over at {taken} (fence {old} → {new}) "
-        "and finished at {ended}.",
+        (
+            "It ran once to the end, on try {attempt}: {loss} {worker} took over at {taken} (fence {old} → {new}) "
+            "and finished at {ended}."
+        ),
         "最终只完成一次，第 {attempt} 次：{loss}{worker} 于 {taken} 接管（fence {old} → {new}），{ended} 完成。",
     ),
     "ran_by_person": (
@@ -68,8 +73,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "正在再次运行，第 {attempt} 次：{loss}{worker} 于 {taken} 接管（fence {old} → {new}）。",
     ),
     "running_lapsed": (
-        "It was running on {worker} since {started}, but its lease ended at {lease} and nobody renewed it: "
-        "the next worker that is awake takes over.",
+        (
+            "It was running on {worker} since {started}, but its lease ended at {lease} and nobody renewed it: "
+            "the next worker that is awake takes over."
+        ),
         "自 {started} 起在 {worker} 上运行，但租约于 {lease} 到期且无人续租：下一个在线的 worker 会接管。",
     ),
     "running_cancel": (
@@ -92,12 +99,17 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "已于 {due} 到期（{ago}前），即将有 worker 取走。",
     ),
     "due_asleep": (
-        "It became due at {due} but nobody could take it up: no worker has been awake since {from_}. "
-        "The first one to wake sees to it.",
+        (
+            "It became due at {due} but nobody could take it up: no worker has been awake since {from_}. "
+            "The first one to wake sees to it."
+        ),
         "已于 {due} 到期，但无人处理：自 {from_} 起没有任何 worker 在线。第一个上线的 worker 会处理它。",
     ),
     "due_never_awake": (
-        "It became due at {due} but nobody could take it up: no worker was ever awake. The first one to wake sees to it.",
+        (
+            "It became due at {due} but nobody could take it up: no worker was ever awake. "
+            "The first one to wake sees to it."
+        ),
         "已于 {due} 到期，但无人处理：从来没有 worker 在线。第一个上线的 worker 会处理它。",
     ),
     "due_no_handler": (
@@ -159,8 +171,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "cancelled": ("It was cancelled at {ended} by {actor}: {reason}", "{actor} 于 {ended} 取消：{reason}"),
     "cancelled_system": ("It was cancelled at {ended}: {reason}", "于 {ended} 取消：{reason}"),
     "range": (
-        "{due} is one of {count} moments from {from_} to {to} that were due together while nobody took them up; "
-        "{instead}",
+        (
+            "{due} is one of {count} moments from {from_} to {to} that were due together while nobody took them up; "
+            "{instead}"
+        ),
         "{due} 属于从 {from_} 到 {to} 的 {count} 个时刻，它们到期时无人处理；{instead}",
     ),
     "range_many": ("more than 10,000", "超过 10,000"),
@@ -190,7 +204,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "future": ("It is not due yet: {at} comes {in_}.", "还没到时间：{at}（{in_}）。"),
     "asleep_no_row": (
-        "Nothing has happened yet for {at}: no worker was awake from {from_} to {to}. The first one to wake sees to it.",
+        (
+            "Nothing has happened yet for {at}: no worker was awake from {from_} to {to}. "
+            "The first one to wake sees to it."
+        ),
         "{at} 还没有任何处理：从 {from_} 到 {to} 没有任何 worker 在线。第一个上线的 worker 会处理它。",
     ),
     "behind_frontier": (

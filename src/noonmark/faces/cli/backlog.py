@@ -50,7 +50,8 @@ def _text(here: Session, tallies: Tallies, rows: list[list[str]]) -> str:
     running, retrying = tallies.by_state.get(State.RUNNING, 0), tallies.by_state.get(State.FAILED_RETRYING, 0)
     people = tallies.by_state.get(State.FAILED_MANUAL, 0)
     counts = (
-        f"已到期 {tallies.due_now} · 延迟 {tallies.delayed} · 等待 {tallies.waiting} · 运行中 {running} · 重试中 {retrying} · 需人工 {people}"
+        f"已到期 {tallies.due_now} · 延迟 {tallies.delayed} · 等待 {tallies.waiting} · 运行中 {running} · "
+        f"重试中 {retrying} · 需人工 {people}"
         if zh
         else f"due now {tallies.due_now} · delayed {tallies.delayed} · waiting {tallies.waiting} · running {running} · "
         f"retrying {retrying} · needs a person {people}"
