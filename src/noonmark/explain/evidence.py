@@ -5,11 +5,10 @@ Rule of the file: what was recorded is never recomputed; a replay is used only w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from noonmark.core import times
+from noonmark.core import codec, times
 from noonmark.core.decide import decide
 from noonmark.core.model import Check, Decision, Fact, Job, JobRow, Micros, Occurrence, State
 from noonmark.explain.describe import trigger_source
@@ -30,17 +29,9 @@ def shown_checks(scene: Scene, replayed: Decision | None = None) -> tuple[Shown,
 def recorded_checks(scene: Scene) -> tuple[Check, ...]:
     """Return the checks of the last ledger line that recorded any."""
     for line in reversed(scene.story.ledger):
-        loaded = json.loads(line.checks or "[]")
-        if loaded:
-            return tuple(
-                Check(
-                    name=str(item.get("name", "?")),
-                    passed=item.get("passed"),
-                    wanted=str(item.get("wanted", "")),
-                    seen=str(item.get("seen", "")),
-                )
-                for item in loaded
-            )
+        checks = codec.checks_from_json(line.checks or "[]")
+        if checks:
+            return checks
     return ()
 
 

@@ -6,7 +6,6 @@ Rule of the file: reads only.  Nothing found is an answer (``NotFound``) that sa
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -134,7 +133,7 @@ def the_job(store: Store, name: str) -> JobRow:
 def read_rule(row: JobRow) -> Job | None:
     """Return the rule of a stored job, or None when this version cannot read it."""
     try:
-        return codec.job_from_plain(json.loads(row.rule))
+        return codec.job_from_text(row.rule)
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -303,7 +303,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
 }
 
 
-def message(key: str, lang: str, **args: object) -> str:
+def message(key: str, lang: str, /, **args: object) -> str:
     """Return the template of ``key`` in ``lang`` ("en" or "zh"; anything else reads English), filled in."""
     en, zh = MESSAGES[key]
     return (zh if lang == "zh" else en).format(**args)

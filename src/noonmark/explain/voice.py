@@ -23,7 +23,7 @@ class Voice:
     zone: str = "UTC"
     now: Micros = 0
 
-    def say(self, key: str, **args: object) -> str:
+    def say(self, key: str, /, **args: object) -> str:
         """Fill in a story template."""
         return message(key, self.lang, **args)
 

@@ -17,6 +17,7 @@ from noonmark.core.model import (
     JobRow,
     Micros,
     Occurrence,
+    Origin,
     Query,
     State,
     Story,
@@ -187,6 +188,8 @@ def _lines(scene: Scene) -> tuple[str, ...]:
     lines: list[str] = []
     if row.generation > 1:
         lines.append(voice.say("line_generation", generation=row.generation))
+    if row.note and row.origin in (Origin.MANUAL, Origin.BACKFILL):
+        lines.append(voice.say("line_note", actor=row.actor or voice.say("nobody"), note=row.note))
     steps = [note.name for note in scene.story.notes if note.kind == "step"]
     if steps:
         lines.append(voice.say("line_steps", names=", ".join(steps)))

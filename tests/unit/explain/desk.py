@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from noonmark.core import codec, series
-from noonmark.core.decide import decide
+from noonmark.core.decide import decide, slot_name
 from noonmark.core.model import (
     LOOK_LEASE,
     MINUTE,
@@ -100,7 +100,7 @@ class Desk:
             frontiers = series.frontier_rows(job, self.now, revision=revision + 1) if job.is_series else ()
             change = Activation(
                 name=job.name,
-                rule=codec.canonical(job),
+                rule=codec.canonical(codec.job_to_plain(job)),
                 digest=codec.digest(job),
                 expected_revision=revision,
                 effective_at=self.now,
@@ -120,7 +120,7 @@ class Desk:
         can = {name: LEASE for name in self.jobs} if runnable else {}
         return self.store.take(self.request(), worker, limit=10, runnable=can, look_lease=LOOK_LEASE).rows
 
-    def look(self, worker: str = "w1") -> Occurrence:
+    def look(self, worker: str = "w1", *, lease: Micros = LEASE) -> Occurrence:
         """Take the one row that is due and settle it as the engine would: start, park, skip or miss."""
         (row,) = self.take(worker)
         if not row.looking:
@@ -142,8 +142,13 @@ class Desk:
             fence=row.fence,
             event=decision.event,
             due_at=decision.recheck_at,
-            lease=LEASE,
-            gates=Gates(revision=job_row.revision, pause_version=job_row.pause_version, facts=_stored(decision.seen)),
+            lease=lease,
+            gates=Gates(
+                revision=job_row.revision,
+                pause_version=job_row.pause_version,
+                facts=_stored(decision.seen),
+                slot=slot_name(job, row) if job.skips_overlap else "",
+            ),
             verdict=decision.verdict.value,
             code=decision.code,
             detail=json.dumps(dict(decision.detail)),

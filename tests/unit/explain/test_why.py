@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from desk import DIGEST, TICK, Desk, at
 
-from noonmark.core.model import HOUR, MINUTE, SECOND, Event, NewOccurrence, Origin, Retry, State
+from noonmark.core.model import HOUR, MINUTE, SECOND, Cron, Event, NewOccurrence, Origin, Retry, State
 from noonmark.core.model import Guardrails as Guards
 from noonmark.core.series import row_for_call
 from noonmark.explain.explanation import Explanation
@@ -106,8 +108,6 @@ def test_a_missed_one_that_nobody_was_awake_for_says_so(desk: Desk) -> None:
 
 def test_a_weekend_skip_names_the_rule(desk: Desk) -> None:
     guarded = Desk("2026-11-28T12:00:00")
-    from dataclasses import replace
-
     guarded.register(replace(DIGEST, guardrails=Guards(allow_weekend=False)))
     guarded.until("2026-11-28T18:30:00")
     guarded.beat()
@@ -131,18 +131,16 @@ def test_a_pause_skip_names_the_reason_of_the_pause(desk: Desk) -> None:
 
 def test_an_overlap_skip_names_the_run_in_progress() -> None:
     desk = Desk()
-    from dataclasses import replace
-
-    desk.register(replace(TICK, overlap="skip", timeout=HOUR))
+    desk.register(replace(TICK, overlap="skip"))
     desk.until("2026-11-27T12:05:00")
     desk.beat()
-    first = desk.look()
-    desk.store.settle  # noqa: B018 - the first run goes on
-    row = NewOccurrence(
-        job="tick", identity="t:x", key="tick:x", scheduled_for=desk.now, due_at=desk.now, gated=True, revision=1
-    )
-    desk.store.add(desk.request(), [row])
-    assert first.state is State.RUNNING
+    first = desk.look(lease=HOUR)
+    desk.until("2026-11-27T12:10:00")
+    assert desk.look().state is State.SKIPPED
+    told = why(desk.store, "tick")
+    assert told.verdict == "skip_overlap"
+    assert f"r{first.id}" in told.sentence
+    assert checks(told)["overlap"] is False
 
 
 def test_a_duplicate_names_the_holder(desk: Desk) -> None:
@@ -318,10 +316,6 @@ def test_a_moment_before_the_rule_took_effect_says_when_it_did(desk: Desk) -> No
 
 
 def test_a_moment_that_only_a_later_revision_yields_says_which(desk: Desk) -> None:
-    from dataclasses import replace
-
-    from noonmark.core.model import Cron
-
     desk.until("2026-11-27T13:00:00")
     desk.register(replace(DIGEST, trigger=Cron(expression="30 12,18 * * *", tz="Asia/Shanghai")))
     told = why(desk.store, "digest", at="2026-11-27T12:30")
@@ -450,8 +444,6 @@ def test_the_same_story_in_chinese_has_no_english_sentence(desk: Desk) -> None:
 
 
 def test_an_edit_since_does_not_rewrite_the_past(desk: Desk) -> None:
-    from dataclasses import replace
-
     desk.signal("corpus:2026-11-27")
     desk.until("2026-11-27T18:30:00")
     desk.beat()

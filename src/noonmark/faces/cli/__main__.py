@@ -12,8 +12,8 @@ import sys
 import click
 
 from noonmark.faces.cli import problems
-from noonmark.faces.cli.lazy import LazyGroup
-from noonmark.faces.cli.settings import global_options
+from noonmark.faces.cli.lazy import LazyGroup, settings_of
+from noonmark.faces.cli.settings import Settings, global_options
 
 EPILOG = (
     "Exit codes: 0 yes, 1 the answer is no (verify found something), 2 usage, 3 would not run or refused duplicate, "
@@ -83,6 +83,12 @@ def _as_trouble(fault: Exception) -> problems.Trouble:
     from noonmark.explain.find import NotFound
     from noonmark.ports.store import StoreError, StoreUnusable
 
+    if "noonmark.rules.problems" in sys.modules:  # only who read rules can have been refused
+        from noonmark.rules.problems import ProblemList
+
+        if isinstance(fault, ProblemList):
+            return problems.Trouble("cannot read rules", why=fault.text(_language()), code=problems.USAGE)
+
     if isinstance(fault, NotFound):
         return problems.Trouble(str(fault), do=fault.hint, code=problems.NOT_FOUND)
     if isinstance(fault, StoreUnusable):
@@ -97,6 +103,11 @@ def _as_trouble(fault: Exception) -> problems.Trouble:
         do="run it again with -v and report what it prints",
         code=problems.NO,
     )
+
+
+def _language() -> str:
+    context = click.get_current_context(silent=True)
+    return settings_of(context).language if context is not None else Settings().language
 
 
 def _silence_stdout() -> None:

@@ -35,12 +35,12 @@ def load_app(app: str, *, url: str | None = None) -> Scheduler:
     if app.endswith(RULES_SUFFIXES):
         path = _existing(app)
         sys.path.insert(0, str(path.resolve().parent))  # `run: jobs:hello` means the jobs.py beside the rules
-        return Scheduler(url, rules=str(path))
+        return Scheduler(url, rules=path)
     place, _, attribute = app.partition(":")
     module = _from_path(place) if place.endswith(".py") else _from_name(place)
     found = _scheduler(module, attribute, app, Scheduler)
     if url:
-        found.use_url(url)
+        found.url = url  # nothing is opened yet: loading an app touches no store
     return found
 
 
@@ -48,13 +48,9 @@ def jobs_of(app: str) -> Sequence[Job]:
     """Return the jobs an app declares, without opening its store."""
     if app.endswith(RULES_SUFFIXES):
         from noonmark.rules.loader import load
-        from noonmark.rules.problems import ProblemList
 
-        try:
-            return load(_existing(app)).jobs
-        except ProblemList as refused:
-            raise problems.Trouble(f"cannot read rules: {refused}", code=problems.USAGE) from None
-    return load_app(app).jobs
+        return load(_existing(app)).jobs
+    return tuple(load_app(app).rules.jobs.values())
 
 
 def files_of(app: str) -> list[Path]:
@@ -92,7 +88,7 @@ def _from_path(text: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as fault:
+    except (Exception, SystemExit) as fault:
         raise _broken(text, fault) from None
     return module
 
@@ -105,7 +101,7 @@ def _from_name(name: str) -> ModuleType:
         if missing.name is not None and (name == missing.name or name.startswith(f"{missing.name}.")):
             raise _no_module(name) from None
         raise _broken(name, missing) from None
-    except Exception as fault:
+    except (Exception, SystemExit) as fault:
         raise _broken(name, fault) from None
 
 
@@ -137,8 +133,12 @@ def _scheduler(module: ModuleType, attribute: str, app: str, kind: type[Schedule
     raise problems.Trouble(f"{app} has no Scheduler", do="add: sched = Scheduler()", code=problems.NOT_FOUND)
 
 
-def _broken(app: str, fault: BaseException) -> problems.Trouble:
-    """Say where in the person's code it broke."""
+def _broken(app: str, fault: BaseException) -> Exception:
+    """Say where in the person's code it broke; refused rules speak for themselves."""
+    from noonmark.rules.problems import ProblemList
+
+    if isinstance(fault, ProblemList):
+        return fault
     frames = [f for f in traceback.extract_tb(fault.__traceback__) if not _is_ours(f.filename)]
     if isinstance(fault, SyntaxError):
         where = f"{fault.filename}:{fault.lineno}"

@@ -72,7 +72,8 @@ def _text(here: Session, rule: Job, found: tuple[Coming, ...]) -> str:
     )
     head = f"{trigger_text(rule.trigger, here.lang)}{window}"
     if not found:
-        return f"{head}\n  {here.voice(rule.tz).say('next_none')}"
+        nothing = here.voice(rule.tz).say("next_none")
+        return f"{head}\n  {nothing}"
     wide = max(width(one.distance) for one in found)
     lines = [
         f"  {one.local} {one.offset}   {one.utc}   {pad(one.distance, wide)}  {'; '.join(one.notes)}".rstrip()

@@ -98,9 +98,9 @@ def _apply(here: Session, loaded: Loaded) -> int:
 
 def register(here: Session, jobs: tuple[Job, ...]) -> list[JobRow]:
     """Make the rules the ones in force, as a worker does when it starts."""
-    from noonmark.engine.activate import activate_jobs
+    from noonmark.engine.activate import declare
 
-    return list(activate_jobs(here.store, jobs, actor=here.actor))
+    return declare(here.store, jobs, actor=here.actor)
 
 
 def _changed(job: Job, before: JobRow | None, after: JobRow) -> tuple[str, str, int]:
