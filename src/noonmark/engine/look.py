@@ -1,7 +1,7 @@
 """Looks: what becomes of a row that ``take`` could not start by itself.
 
-Promise: every looked row leaves this file started, parked with a reason and a moment, or ended; what the decision saw is
-compared again by the store, and where it moved the row is decided anew.
+Promise: every looked row leaves this file started, parked with a reason and a moment, or ended; what the decision saw
+is compared again by the store, and where it moved the row is decided anew.
 
 Rule of the file: the verdicts are those of ``core`` (decide, catchup, lapsed); here is only the order of asking.  One
 ``facts`` call and one ``settle`` call serve the whole batch.

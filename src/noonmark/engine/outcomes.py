@@ -32,7 +32,8 @@ class Clocked:
 def settlement(finish: Finish, rules: Rules, clocked: Clocked) -> Settlement | None:
     """Return what to record; None for a run that is no longer ours, which the look at its lapsed row will judge.
 
-    A success is offered in any case: a lapsed lease that nobody has looked at may still settle, the fence alone decides.
+    A success is offered in any case: a lapsed lease that nobody has looked at may still settle, the fence alone
+    decides.
     """
     run = finish.run
     if finish.ok:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -39,7 +40,7 @@ def test_retries_wait_1_2_4_8_seconds_and_jitter_then_a_person_is_asked_with_thr
     world.until(lambda: world.row(id_).state is State.FAILED_MANUAL, at_most="30s")
 
     moments = [effect.at for effect in world.effects]
-    waits = [after - before for before, after in zip(moments, moments[1:], strict=False)]
+    waits = [after - before for before, after in pairwise(moments)]
     assert len(moments) == 5, "four retries are five attempts"
     for wait, base in zip(waits, (1, 2, 4, 8), strict=True):
         assert base * SECOND <= wait <= base * SECOND + 600_000
