@@ -23,9 +23,11 @@ class _Part(BaseModel):
 class ScheduleIn(_Part):
     """What makes the job due: exactly one of cron, every, at, event, manual."""
 
-    cron: str | None = Field(None, description="Five fields: minute hour day month weekday. Weekday names are preferred; 0 and 7 are Sunday.")
+    cron: str | None = Field(
+        None, description="Five fields: minute hour day month weekday. Weekday names are preferred; 0 and 7 are Sunday."
+    )
     every: Duration | None = Field(None, description="A fixed grid, for example 5m.")
-    at: list[str] | None = Field(None, description="One moment or a list: \"2026-12-01T09:00\" in tz, or with an offset.")
+    at: list[str] | None = Field(None, description='One moment or a list: "2026-12-01T09:00" in tz, or with an offset.')
     event: str | None = Field(None, min_length=1, description="Due when this event is emitted.")
     manual: Literal[True] | None = Field(None, description="Due only when somebody asks.")
     tz: str | None = Field(None, description="IANA timezone; required with cron.")
@@ -36,8 +38,8 @@ class ScheduleIn(_Part):
 class WindowIn(_Part):
     """Local span in which a start is allowed: start and end, or a length after the scheduled time."""
 
-    start: Clock | None = Field(None, description="First moment, quoted: \"18:30\".")
-    end: Clock | None = Field(None, description="First moment that is too late, quoted: \"20:00\".")
+    start: Clock | None = Field(None, description='First moment, quoted: "18:30".')
+    end: Clock | None = Field(None, description='First moment that is too late, quoted: "20:00".')
     length: Duration | None = Field(None, description="That long after the scheduled time.")
     crosses_midnight: bool = Field(False, description="Must be true for an end before the start.")
     reason: str = Field("", description="Why this window.")
@@ -53,7 +55,9 @@ class GuardrailsIn(_Part):
 class ConditionIn(_Part):
     """A condition: a flag that is set, or another job's success for the same date."""
 
-    flag: str | None = Field(None, min_length=1, description="Flag name; a template such as daily_etl.finished_{business_date}.")
+    flag: str | None = Field(
+        None, min_length=1, description="Flag name; a template such as daily_etl.finished_{business_date}."
+    )
     success: str | None = Field(None, min_length=1, description="Name of a job that must have succeeded.")
     date: str | None = Field(None, min_length=1, description="Date template; with flag it is appended after a colon.")
     reason: str = Field("", description="Why this condition.")
@@ -75,7 +79,9 @@ class RetryIn(_Part):
 
     max: int | None = Field(None, ge=0, le=1000, description="Retries after the first attempt.")
     base: Duration | None = Field(None, description="First wait (1s).")
-    factor: float | None = Field(None, ge=1, le=100, allow_inf_nan=False, description="Each wait is this much longer (2).")
+    factor: float | None = Field(
+        None, ge=1, le=100, allow_inf_nan=False, description="Each wait is this much longer (2)."
+    )
     jitter: Duration | None = Field(None, description="Up to this much is added at random (500ms).")
     cap: Duration | None = Field(None, description="Longest wait (1h).")
     backoff: str | None = Field(None, description="First and longest wait in one: 30s..10m.")
@@ -100,13 +106,21 @@ class JobIn(_Common):
     schedule: ScheduleIn | None = Field(None, description="What makes the job due.")
     run: str | None = Field(None, description="module:function; left out, a decorated function of this name is bound.")
     command: list[str] | None = Field(None, description="A program and its arguments instead of a function.")
-    key: str | None = Field(None, min_length=1, description="Dedupe key template, for example report:{business_date}:{channel}.")
+    key: str | None = Field(
+        None, min_length=1, description="Dedupe key template, for example report:{business_date}:{channel}."
+    )
     params: dict[str, JsonValue] = Field(default_factory=dict, description="Arguments of every run.")
-    each: dict[str, Texts] = Field(default_factory=dict, description="One occurrence per value: {channel: [ops, sales]}.")
+    each: dict[str, Texts] = Field(
+        default_factory=dict, description="One occurrence per value: {channel: [ops, sales]}."
+    )
     guardrails: GuardrailsIn = Field(default_factory=lambda: GuardrailsIn(), description="Calendar guards.")
     depends_on: list[ConditionIn] = Field(default_factory=list, description="Conditions that must hold before a start.")
-    overlap: Literal["skip", "allow"] | None = Field(None, description="May a second occurrence start while one is in progress?")
-    on_lost: Literal["takeover", "wait", "manual"] = Field("takeover", description="What happens when the worker is gone.")
+    overlap: Literal["skip", "allow"] | None = Field(
+        None, description="May a second occurrence start while one is in progress?"
+    )
+    on_lost: Literal["takeover", "wait", "manual"] = Field(
+        "takeover", description="What happens when the worker is gone."
+    )
     max_takeovers: int = Field(3, ge=0, le=100, description="How often a lost run is started again.")
     business_date: Literal["same", "previous_day"] = Field("same", description="Which date the work is about.")
     scope: Literal["cluster", "each_worker"] = Field("cluster", description="Once per cluster, or on each worker.")
@@ -129,7 +143,13 @@ class RulesFile(_Part):
 
 KNOWN: dict[str, tuple[str, ...]] = {
     "": ("version", "defaults", "jobs"),
-    "job": (*(name for name in JobIn.model_fields), *shapes.JOB_ALIASES, *shapes.FLAT_WINDOW, *shapes.SCHEDULE_FIELDS, "max_delay_min"),
+    "job": (
+        *(name for name in JobIn.model_fields),
+        *shapes.JOB_ALIASES,
+        *shapes.FLAT_WINDOW,
+        *shapes.SCHEDULE_FIELDS,
+        "max_delay_min",
+    ),
     "defaults": (*(name for name in DefaultsIn.model_fields if name != "schedule"), "tz", "timezone", "catchup"),
     "schedule": (*ScheduleIn.model_fields, "timezone"),
     "window": tuple(WindowIn.model_fields),
@@ -174,7 +194,9 @@ def _without_null(field: dict[str, Any]) -> None:
 
 
 def _short_shapes(parts: dict[str, Any]) -> None:
-    job, schedule, catch_up, retry = (parts[name]["properties"] for name in ("JobIn", "ScheduleIn", "CatchUpIn", "RetryIn"))
+    job, schedule, catch_up, retry = (
+        parts[name]["properties"] for name in ("JobIn", "ScheduleIn", "CatchUpIn", "RetryIn")
+    )
     one_or_many = {"anyOf": [{"type": "string"}, schedule["at"]], "description": schedule["at"].pop("description", "")}
     schedule["at"] = one_or_many
     condition = parts["JobIn"]["properties"]["depends_on"]

@@ -21,18 +21,24 @@ CATCH_UP_ALIASES = {"max_delay_min": "max_delay"}
 RETRY_ALIASES = {"max_attempts": "max"}
 FLAT_WINDOW = {"window_start": "start", "window_end": "end", "execution_window": "length"}
 
-LATER_JOB = frozenset(
-    "http agent pool pools budget alerts calendar blackout blackouts rate rate_limit concurrency priority queue tags sla "
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+LATER_JOB = _names(
+    "http agent pool pools budget alerts calendar blackout blackouts rate rate_limit concurrency priority queue tags "
+    "sla "
     "expected_by spread approve approval shadow env secrets probe probes locked dst holidays skip_dates tests webhook "
-    "on_failure on_success rerun ping".split()
+    "on_failure on_success rerun ping"
 )
-LATER_GUARDRAILS = frozenset(
-    "calendar holidays blackout blackouts pool pools rate rate_limit budget max_concurrency workdays".split()
+LATER_GUARDRAILS = _names(
+    "calendar holidays blackout blackouts pool pools rate rate_limit budget max_concurrency workdays"
 )
-LATER_CONDITIONS = frozenset("http probe file sql command check age max_age timeout".split())
-LATER_CATCH_UP = frozenset("spread blackout max_cost max_runs order pool".split())
-LATER_SCHEDULE = frozenset("calendar holidays dst jitter until from start end count".split())
-LATER_TOP = frozenset("pools budgets calendars alerts policies blackouts namespace locks holidays include owners".split())
+LATER_CONDITIONS = _names("http probe file sql command check age max_age timeout")
+LATER_CATCH_UP = _names("spread blackout max_cost max_runs order pool")
+LATER_SCHEDULE = _names("calendar holidays dst jitter until from start end count")
+LATER_TOP = _names("pools budgets calendars alerts policies blackouts namespace locks holidays include owners")
 LATER_VALUES = {"overlap": ("queue_one", "queue_all", "cancel_previous")}
 
 
@@ -251,8 +257,13 @@ def merge_defaults(job: Map, defaults: Map) -> None:
                     job[name].put(inner, inner_value, value.marks[inner])
 
 
-_EXCLUDES: dict[str, tuple[str, ...]] = {"backoff": ("base", "cap"), "base": ("backoff",), "cap": ("backoff",),
-                                         "enabled": ("missed",), "missed": ("enabled",)}
+_EXCLUDES: dict[str, tuple[str, ...]] = {
+    "backoff": ("base", "cap"),
+    "base": ("backoff",),
+    "cap": ("backoff",),
+    "enabled": ("missed",),
+    "missed": ("enabled",),
+}
 
 
 def _excluded(name: str, part: Map) -> bool:
