@@ -158,15 +158,18 @@ def _assemble(name: str, trigger: model.Trigger, words: Mapping[str, Any], say: 
         "isolation",
         "business_date",
     )
+    chosen: dict[str, Any] = {word: words[word] for word in as_is if word in words}
+    for word in ("timeout", "lease"):
+        if word in words:
+            chosen[word] = parts.length(words[word], (word,), say)
     return dataclasses.replace(
         usual,
-        **{word: words[word] for word in as_is if word in words},
+        **chosen,
         params=dict(words.get("params", {})),
         each={subject: _texts(subject, values, say) for subject, values in words.get("each", {}).items()},
         guardrails=guardrails,
         depends_on=_conditions(words.get("depends_on", ()), say),
         retry=model.Retry(max=retry) if isinstance(retry, int) else retry,
-        **{word: parts.length(words[word], (word,), say) for word in ("timeout", "lease") if word in words},
     )
 
 

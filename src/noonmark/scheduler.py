@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Unpack, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Unpack, cast, overload
 
 from noonmark.asking import actor_here, add_call, add_event
 from noonmark.core import model, times
@@ -113,15 +113,15 @@ class Scheduler:
         def decorate(function: Callable[..., Any]) -> JobHandle[..., Any]:
             return self._add(function, job_from_words(trigger, function, words))
 
-        return decorate
+        return cast(Decorator, decorate)
 
     def handler(self, name: str | None = None) -> Decorator:
         """Lend a function to the job of that name (left out: the function's own) in a rules file."""
 
         def decorate(function: Callable[..., Any]) -> JobHandle[..., Any]:
-            return self._add(function, None, name or getattr(function, "__name__", ""))
+            return self._add(function, None, name or str(getattr(function, "__name__", "")))
 
-        return decorate
+        return cast(Decorator, decorate)
 
     def _add(self, function: Callable[..., Any], job: model.Job | None, name: str = "") -> JobHandle[..., Any]:
         function = getattr(function, "__noonmark_function__", function)

@@ -104,12 +104,9 @@ def _put(fields: Map, name: str, value: Any, mark: Mark, report: Report) -> None
 
 def _inner(job: Map, name: str, mark: Mark) -> Map | None:
     """Return the mapping of that name, made if it is not there; None where something else stands in its place."""
-    part = job.get(name)
-    if name in job and not isinstance(part, Map):
-        return None
-    if part is None:
-        part = Map(mark)
-        job.put(name, part, mark)
+    if name not in job:
+        job.put(name, Map(mark), mark)
+    part = job[name]
     return part if isinstance(part, Map) else None
 
 
