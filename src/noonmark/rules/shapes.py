@@ -138,12 +138,12 @@ def _gather_schedule(job: Map, report: Report) -> None:
         refuse_later(schedule, LATER_SCHEDULE, report)
         drop_nothings(schedule, report)
     _move(job, {name: name for name in (*TRIGGERS, "tz", "anchor", "delay")}, "schedule", report)
-    whole = job.get("schedule")
-    if isinstance(whole, Map) and isinstance(whole.get("at"), str):
-        value, mark = whole.drop("at")
+    chosen = job.get("schedule")
+    if isinstance(chosen, Map) and isinstance(chosen.get("at"), str):
+        value, mark = chosen.drop("at")
         moments = Seq(mark)
         moments.put(value, mark)
-        whole.put("at", moments, mark)
+        chosen.put("at", moments, mark)
 
 
 def _gather_window(job: Map, report: Report) -> None:
