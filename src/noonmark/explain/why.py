@@ -186,7 +186,7 @@ def _standing(decision: Decision, voice: Voice) -> str:
 def _lines(scene: Scene) -> tuple[str, ...]:
     row, voice = scene.row, scene.voice
     lines: list[str] = []
-    if row.generation > 1:
+    if row.generation:
         lines.append(voice.say("line_generation", generation=row.generation))
     if row.note and row.origin in (Origin.MANUAL, Origin.BACKFILL):
         lines.append(voice.say("line_note", actor=row.actor or voice.say("nobody"), note=row.note))

@@ -168,9 +168,7 @@ class Desk:
 
     def fail(self, row: Occurrence, *, wait: Micros = SECOND, error: str = "TimeoutError: after 120 s") -> Occurrence:
         """End an attempt in an error, another one is due."""
-        return self.finish(
-            row, Event.FAIL_RETRY, due_at=self.now + wait, code="failed_retry", detail="{}", error=error
-        )
+        return self.finish(row, Event.FAIL_RETRY, due_at=self.now + wait, code="failed_retry", detail="{}", error=error)
 
     def take_over(self, worker: str = "w2") -> Occurrence:
         """Look at a lapsed run and start it again."""
