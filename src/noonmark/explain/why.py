@@ -27,7 +27,8 @@ from noonmark.explain import evidence
 from noonmark.explain.absent import absence
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
 from noonmark.explain.find import Asked, Found, find
-from noonmark.explain.stories import in_range, short_error, tell
+from noonmark.explain.fragments import short_error
+from noonmark.explain.stories import in_range, tell
 from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
 

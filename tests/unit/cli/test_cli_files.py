@@ -12,7 +12,13 @@ from noonmark.faces.cli import problems
 from noonmark.faces.cli.apps import load_app
 from noonmark.faces.cli.dev import stamps
 
-GOOD = "from noonmark import Scheduler, manual\nsched = Scheduler(rules=False)\n\n@sched.job(manual(), reason='x')\ndef go() -> None: ...\n"
+GOOD = """
+from noonmark import Scheduler, manual
+sched = Scheduler(rules=False)
+
+@sched.job(manual(), reason="x")
+def go() -> None: ...
+"""
 
 
 def test_init_writes_two_short_commented_files_and_never_overwrites(noonmark: Noonmark, tmp_path: Path) -> None:

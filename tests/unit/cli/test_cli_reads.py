@@ -22,7 +22,7 @@ def test_why_takes_the_global_options_on_either_side(noonmark: Noonmark) -> None
     assert before.plain["v"] == 1
 
 
-def test_why_speaks_chinese_when_asked_or_when_the_environment_does(noonmark: Noonmark, monkeypatch) -> None:  # noqa: ANN001
+def test_why_speaks_chinese_when_asked_or_when_the_environment_does(noonmark: Noonmark, monkeypatch) -> None:
     assert noonmark("why", "digest", "--lang", "zh").out.startswith("还没到时间")
     monkeypatch.setenv("LANG", "zh_CN.UTF-8")
     assert noonmark("why", "digest").out.startswith("还没到时间")
@@ -88,7 +88,7 @@ def test_jobs_names_what_needs_a_person_on_stderr(desk: Desk, noonmark: Noonmark
     assert noonmark("jobs", "-q").err == ""
 
 
-def test_show_prints_every_default(desk: Desk, noonmark: Noonmark) -> None:
+def test_show_prints_every_default(noonmark: Noonmark) -> None:
     out = noonmark("show", "digest").out
     for wanted in (
         "“Ops reads it at 19:00.”",
@@ -201,5 +201,5 @@ def test_an_unknown_command_names_the_nearest_and_ends_with_2(noonmark: Noonmark
     assert "why" in answer.err
 
 
-def test_the_rule_is_what_the_store_has(desk: Desk, noonmark: Noonmark) -> None:
+def test_the_rule_is_what_the_store_has(noonmark: Noonmark) -> None:
     assert noonmark("show", "digest", "--json").plain["rule"]["key"] == DIGEST.key

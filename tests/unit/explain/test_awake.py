@@ -12,7 +12,7 @@ NOW = 1_000
 
 def worker(
     name: str, start: int, seen: int, *, until: int | None = None, ended: int | None = None, jobs: tuple[str, ...] = ()
-):  # noqa: ANN201
+):
     card = make_worker(name, jobs=jobs)
     return replace(
         card, started_at=start, seen_at=seen, until=until if until is not None else seen + 30, ended_at=ended

@@ -123,8 +123,8 @@ def test_a_range_record_accounts_for_every_moment_in_it(desk: Desk) -> None:
         range_count=9,
         revision=1,
     )
-    latest = _moment(desk, "2026-11-27T13:00:00")
-    following = replace(_moment(desk, "2026-11-27T13:05:00"), frontier=True)
+    latest = _moment("2026-11-27T13:00:00")
+    following = replace(_moment("2026-11-27T13:05:00"), frontier=True)
     from noonmark.core.model import Gates, Settlement
 
     item = Settlement(
@@ -143,7 +143,7 @@ def test_a_range_record_accounts_for_every_moment_in_it(desk: Desk) -> None:
     assert report.outcomes == {"on_time": 2, "skipped": 10}
 
 
-def _moment(desk: Desk, text: str) -> NewOccurrence:
+def _moment(text: str) -> NewOccurrence:
     from noonmark.core import series
 
     (moment,) = series.moments_between(TICK, at(text) - 1, at(text), limit=2)

@@ -104,7 +104,7 @@ def test_a_missed_one_that_nobody_was_awake_for_says_so(desk: Desk) -> None:
     assert told.sentence == ("It did not run: no worker was awake from 14:00 to 20:10, and its window closed at 20:00.")
 
 
-def test_a_weekend_skip_names_the_rule(desk: Desk) -> None:
+def test_a_weekend_skip_names_the_rule() -> None:
     guarded = Desk("2026-11-28T12:00:00")
     guarded.register(replace(DIGEST, guardrails=Guards(allow_weekend=False)))
     guarded.until("2026-11-28T18:30:00")
