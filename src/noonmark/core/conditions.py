@@ -44,9 +44,8 @@ def wanted_text(name: str) -> str:
         return f"flag {name.removeprefix(_FLAG)}"
     if name.startswith(_SUCCESS):
         job, _, rest = name.removeprefix(_SUCCESS).partition(":")
-        subject, _, date = rest.partition(":")
-        shown = f"{keys.unescaped(job)}[{keys.unescaped(subject)}]" if subject else keys.unescaped(job)
-        return f"{shown} succeeded for {keys.unescaped(date)}"
+        subject, _, date = rest.rpartition(":")
+        return f"{job}[{subject}] succeeded for {date}" if subject else f"{job} succeeded for {date}"
     return name
 
 
@@ -72,7 +71,8 @@ def upstream_job(condition: Condition) -> tuple[str, str]:
 
 
 def _success(job: str, subject: str, date: str) -> str:
-    return f"{_SUCCESS}{keys.escaped(job)}:{keys.escaped(subject)}:{keys.escaped(date)}"
+    # Neither a job's name nor a date holds a colon, so the subject in the middle may.
+    return f"{_SUCCESS}{job}:{subject}:{date}"
 
 
 def _upstream(text: str) -> tuple[str, str]:
