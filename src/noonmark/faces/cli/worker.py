@@ -34,8 +34,8 @@ from noonmark.faces.cli.session import Command, Session, settings_of
 def worker(
     ctx: click.Context,
     app: str,
-    concurrency: int | None,
-    name: str | None,
+    concurrency: int,
+    name: str,
     grace: str,
     log_format: str,
     log_level: str,
@@ -50,10 +50,13 @@ def worker(
 
     here = Session(settings_of(ctx))
     try:
-        patience = parse_duration(grace)
+        parse_duration(grace)
     except ValueError as error:
         raise problems.Trouble(f"--grace: {error}") from None
     logs.set_up(form=log_format, level=log_level)
     sched = load_app(app, url=here.settings.url or None)
-    sched.run(concurrency=concurrency, name=name, grace=patience / 1_000_000)
+    try:
+        sched.worker(concurrency=concurrency, name=name, grace=grace).run()
+    finally:
+        sched.close()
     return problems.OK
