@@ -10,9 +10,17 @@ from noonmark.faces.cli.session import Command, Session, settings_of
 
 @click.command(cls=Command)
 @click.argument("app", envvar="NOONMARK_APP")
-@click.option("-n", "concurrency", type=click.IntRange(1, 10_000), envvar="NOONMARK_CONCURRENCY", show_envvar=True,
-              help="How many runs at once.")  # fmt: skip
-@click.option("--name", envvar="NOONMARK_WORKER_NAME", show_envvar=True, help="The worker's name for people.")
+@click.option(
+    "-n",
+    "concurrency",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    envvar="NOONMARK_CONCURRENCY",
+    show_default=True,
+    show_envvar=True,
+    help="How many runs at once.",
+)
+@click.option("--name", default="", envvar="NOONMARK_WORKER_NAME", show_envvar=True, help="Its name for people.")
 @click.option("--grace", default="30s", show_default=True, help="How long runs may finish after SIGTERM.")
 @click.option(
     "--log-format",
