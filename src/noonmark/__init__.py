@@ -1,4 +1,4 @@
-"""noonmark: the scheduler for AI agents.  It decides when a job may run and who runs it, safe however often it is tried.
+"""noonmark decides when an agent's job may run and who runs it, safe however often it is tried.
 
 Rule of the file: names only.  Each is imported when it is first used, so that ``import noonmark`` costs next to nothing
 and nobody pays for what they do not touch.

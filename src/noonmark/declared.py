@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Required, TypedDict
+from pathlib import Path
+from typing import Any, Literal, Required, TypeAlias, TypedDict
 
 from noonmark.core import model
 from noonmark.rules import checks, parts
@@ -54,7 +56,8 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 _LATER_CHOICES = {"overlap": ("queue_one", "queue_all", "cancel_previous")}
 _KINDS: dict[str, tuple[type, ...]] = {
     "reason": (str,), "name": (str,), "key": (str,), "owner": (str,), "window": (model.Window, type(None)),
-    "guardrails": (model.Guardrails,), "allow_weekend": (bool,), "retry": (model.Retry, int), "catch_up": (model.CatchUp,),
+    "guardrails": (model.Guardrails,), "allow_weekend": (bool,), "retry": (model.Retry, int),
+    "catch_up": (model.CatchUp,),
     "each": (Mapping,), "params": (Mapping,), "depends_on": (list, tuple), "max_takeovers": (int,),
 }  # fmt: skip
 
@@ -109,15 +112,24 @@ def _sound_words(words: Mapping[str, Any], say: parts.Say) -> dict[str, Any]:
     for name, value in words.items():
         if name not in JobWords.__annotations__:
             close = nearest(name, JobWords.__annotations__)
-            hint = f"did you mean \"{close}\"?" if close else f"known here: {', '.join(sorted(JobWords.__annotations__))}"
-            say((name,), "unknown_field", hint=hint, hint_zh=hint.replace("did you mean", "是否想写").replace("known here", "可用"))
+            hint = f'did you mean "{close}"?' if close else f"known here: {', '.join(sorted(JobWords.__annotations__))}"
+            say(
+                (name,),
+                "unknown_field",
+                hint=hint,
+                hint_zh=hint.replace("did you mean", "是否想写").replace("known here", "可用"),
+            )
         elif name in _CHOICES and value not in _CHOICES[name]:
             choices = ", ".join(choice for choice in _CHOICES[name] if choice)
             if value in _LATER_CHOICES.get(name, ()):
                 say((name,), "later_value", value=value, choices=choices)
             else:
-                say((name,), "bad_choice", value=value, choices=choices, hint="choose one of them", hint_zh="请选择其一")
-        elif name in _KINDS and (not isinstance(value, _KINDS[name]) or (isinstance(value, bool) and bool not in _KINDS[name])):
+                say(
+                    (name,), "bad_choice", value=value, choices=choices, hint="choose one of them", hint_zh="请选择其一"
+                )
+        elif name in _KINDS and (
+            not isinstance(value, _KINDS[name]) or (isinstance(value, bool) and bool not in _KINDS[name])
+        ):
             kinds = " or ".join(kind.__name__ for kind in _KINDS[name])
             shown = {"wanted": kinds, "wanted_zh": kinds, "got": repr(value)[:60], "got_zh": repr(value)[:60]}
             say((name,), "wrong_type", **shown, hint="correct it", hint_zh="请改正")
@@ -134,22 +146,40 @@ def _assemble(name: str, trigger: model.Trigger, words: Mapping[str, Any], say: 
         if "guardrails" in words:
             say(("allow_weekend",), "said_twice", other="guardrails")
         guardrails = model.Guardrails(allow_weekend=words["allow_weekend"])
-    as_is = ("key", "owner", "window", "catch_up", "overlap", "on_lost", "max_takeovers", "scope", "isolation", "business_date")
+    as_is = (
+        "key",
+        "owner",
+        "window",
+        "catch_up",
+        "overlap",
+        "on_lost",
+        "max_takeovers",
+        "scope",
+        "isolation",
+        "business_date",
+    )
+    chosen: dict[str, Any] = {word: words[word] for word in as_is if word in words}
+    for word in ("timeout", "lease"):
+        if word in words:
+            chosen[word] = parts.length(words[word], (word,), say)
     return dataclasses.replace(
         usual,
-        **{word: words[word] for word in as_is if word in words},
+        **chosen,
         params=dict(words.get("params", {})),
         each={subject: _texts(subject, values, say) for subject, values in words.get("each", {}).items()},
         guardrails=guardrails,
         depends_on=_conditions(words.get("depends_on", ()), say),
         retry=model.Retry(max=retry) if isinstance(retry, int) else retry,
-        **{word: parts.length(words[word], (word,), say) for word in ("timeout", "lease") if word in words},
     )
 
 
 def _texts(subject: str, values: Any, say: parts.Say) -> tuple[str, ...]:
-    if isinstance(values, str) or not isinstance(values, Iterable) or not all(isinstance(value, str) for value in values):
-        say(("each", subject), "bad_each", error=f"\"{subject}\" is no list of text")
+    if (
+        isinstance(values, str)
+        or not isinstance(values, Iterable)
+        or not all(isinstance(value, str) for value in values)
+    ):
+        say(("each", subject), "bad_each", error=f'"{subject}" is no list of text')
         return ("",)
     return tuple(values)
 
@@ -253,3 +283,23 @@ def _together(jobs: Mapping[str, model.Job], functions: Mapping[str, CodeJob]) -
 
     checks.check_together(jobs, (), say)
     return problems
+
+
+RULES_FILE = "noonmark.yaml"
+Files: TypeAlias = str | Path | Sequence[str | Path] | Literal[False] | None
+
+
+def rule_files(rules: Files, beside: Path) -> tuple[Path, ...]:
+    """Return the rules files of a scheduler: those named, else NOONMARK_RULES, else a noonmark.yaml that is there."""
+    if rules is False:
+        return ()
+    if rules is None:
+        named = os.environ.get("NOONMARK_RULES", "").strip()
+        if named:
+            return tuple(Path(part) for part in named.split(os.pathsep) if part)
+        here = Path(RULES_FILE)
+        found = next((place for place in (beside / RULES_FILE, here) if place.is_file()), None)
+        return (found,) if found else ()
+    if isinstance(rules, (str, Path)):
+        return (Path(rules),)
+    return tuple(Path(rule) for rule in rules)

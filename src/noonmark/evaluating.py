@@ -23,10 +23,7 @@ def evaluate(store: Store, job: model.Job, now: model.Micros, subject: str = "")
         ValueError: the job has no moments by itself (event, manual) and no stored occurrence, or no such subject.
     """
     row = _row(store, job, now, subject)
-    if row.state in model.OPEN_STATES:
-        decision = _decide(store, job, row, now)
-    else:
-        decision = _as_ended(row)
+    decision = _decide(store, job, row, now) if row.state in model.OPEN_STATES else _as_ended(row)
     return Evaluation(occurrence=occurrence_view(row, job.tz), decision=decision, zone=job.tz)
 
 
@@ -45,10 +42,14 @@ def _as_ended(row: model.Occurrence) -> model.Decision:
     """An occurrence that has ended was decided about already; a done one would be a duplicate of itself."""
     if row.state is model.State.SUCCESS:
         detail = {"key": row.key, "holder": row.id, "state": row.state, "ended_at": row.ended_at}
-        return model.Decision(verdict=model.Verdict.SKIP_DUPLICATED, event=model.Event.SKIP, code="key_held", detail=detail)
+        return model.Decision(
+            verdict=model.Verdict.SKIP_DUPLICATED, event=model.Event.SKIP, code="key_held", detail=detail
+        )
     event = model.Event.MISS if row.state is model.State.FAILED_MANUAL else model.Event.SKIP
     verdict = model.Verdict(row.verdict) if row.verdict else model.Verdict.SKIP_DUPLICATED
-    return model.Decision(verdict=verdict, event=event, code=row.code or "key_held", detail=json.loads(row.detail or "{}"))
+    return model.Decision(
+        verdict=verdict, event=event, code=row.code or "key_held", detail=json.loads(row.detail or "{}")
+    )
 
 
 def _row(store: Store, job: model.Job, now: model.Micros, subject: str) -> model.Occurrence:
@@ -62,7 +63,9 @@ def _row(store: Store, job: model.Job, now: model.Micros, subject: str) -> model
     if moment is None:
         stored = store.occurrences(model.Query(job=job.name, subject=chosen, limit=1))
         if not stored:
-            raise ValueError(f"{job.name} has no occurrence to decide about: nothing is stored and nothing is scheduled")
+            raise ValueError(
+                f"{job.name} has no occurrence to decide about: nothing is stored and nothing is scheduled"
+            )
         return stored[0]
     stored = store.occurrences(model.Query(job=job.name, subject=chosen, identity=moment.identity, limit=1))
     if stored:

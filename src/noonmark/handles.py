@@ -82,9 +82,11 @@ class JobHandle(Generic[P, R]):
             ValueError: ``when`` has no timezone.
         """
         due = times.from_datetime(when)
-        return self._call(Origin.LATER, key, lambda now: due)
+        return self._call(Origin.LATER, key, lambda _: due)
 
-    def run_now(self, *, reason: str, key: str | None = None, again: bool = False, actor: str = "", **params: Any) -> Enqueued:
+    def run_now(
+        self, *, reason: str, key: str | None = None, again: bool = False, actor: str = "", **params: Any
+    ) -> Enqueued:
         """Ask for a run now, as ``noonmark run`` does: same key, same gates; a done key is refused as a duplicate.
 
         Args:
@@ -99,7 +101,7 @@ class JobHandle(Generic[P, R]):
         return request(params=checked, due=lambda now: now, note=reason, again=again, actor=actor)
 
     def evaluate(self, at: datetime | None = None, *, subject: str = "") -> Evaluation:
-        """Decide without acting: what would happen to the last due moment (or the next one) at ``at`` (left out: now)."""
+        """Decide without acting: what would become of the last due moment (or the next one) ``at`` then, or now."""
         return self._scheduler.evaluate(self._name, at=at, subject=subject)
 
     def __repr__(self) -> str:
@@ -124,7 +126,9 @@ class JobHandle(Generic[P, R]):
             if complete:
                 wanted = {each.name for each in parameters}
                 bound = without_context.bind_partial(*args, **kwargs)
-                filled = {name: value for name, value in given.items() if name in wanted and name not in bound.arguments}
+                filled = {
+                    name: value for name, value in given.items() if name in wanted and name not in bound.arguments
+                }
                 without_context.bind(*args, **kwargs, **filled)
             else:
                 bound = without_context.bind_partial(*args, **kwargs)
@@ -156,8 +160,8 @@ def storable(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f"{name}: the argument {parameter!r} cannot be stored as JSON ({error}); pass text, numbers, lists or dicts, "
-                "or the id of something stored elsewhere"
+                f"{name}: the argument {parameter!r} cannot be stored as JSON ({error}); "
+                "pass text, numbers, lists or dicts, or the id of something stored elsewhere"
             ) from None
     text = json.dumps(dict(params), ensure_ascii=False)
     if len(text.encode()) > PAYLOAD_LIMIT:

@@ -13,9 +13,10 @@ from noonmark.words import micros
 
 
 class RetryLater(errors.Retry):
-    """Fail this attempt and try again, not before ``after`` ("90s", a timedelta, or seconds as a ``Retry-After`` header has them).
+    """Fail this attempt and try again, not before ``after``.
 
-    It uses up a retry like any failure; without ``after`` the job's backoff decides.
+    ``after`` is "90s", a timedelta, or seconds as a ``Retry-After`` header has them; without it the job's backoff
+    decides.  Either way it uses up a retry.
     """
 
     def __init__(self, message: str = "", *, after: Length | float | None = None) -> None:

@@ -6,21 +6,31 @@ short and synchronous; what they return is awaitable, too, so async code reads n
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, Protocol, TypeAlias, Unpack, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Unpack, cast, overload
 
-from noonmark.core import codec, model, series, times
-from noonmark.declared import CodeJob, JobWords, Rules, bring_together, fold, job_from_words, place_of
+from noonmark.asking import actor_here, add_call, add_event
+from noonmark.core import model, times
+from noonmark.declared import (
+    CodeJob,
+    Files,
+    JobWords,
+    Rules,
+    bring_together,
+    fold,
+    job_from_words,
+    place_of,
+    rule_files,
+)
 from noonmark.handles import JobHandle, P, R, storable
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Store
+from noonmark.rules.parts import Length
 from noonmark.rules.problems import Problem, ProblemList
 from noonmark.rules.tree import nearest
 from noonmark.views import (
@@ -39,11 +49,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from noonmark.engine.context import Context, ContextSync
-    from noonmark.engine.registry import Registry
+    from noonmark.engine.signals import Observer
     from noonmark.engine.worker import Worker
 
-RULES_FILE = "noonmark.yaml"
-Files: TypeAlias = str | Path | Sequence[str | Path] | Literal[False] | None
 _LOG = logging.getLogger("noonmark")
 
 
@@ -105,15 +113,15 @@ class Scheduler:
         def decorate(function: Callable[..., Any]) -> JobHandle[..., Any]:
             return self._add(function, job_from_words(trigger, function, words))
 
-        return decorate
+        return cast(Decorator, decorate)
 
     def handler(self, name: str | None = None) -> Decorator:
         """Lend a function to the job of that name (left out: the function's own) in a rules file."""
 
         def decorate(function: Callable[..., Any]) -> JobHandle[..., Any]:
-            return self._add(function, None, name or getattr(function, "__name__", ""))
+            return self._add(function, None, name or str(getattr(function, "__name__", "")))
 
-        return decorate
+        return cast(Decorator, decorate)
 
     def _add(self, function: Callable[..., Any], job: model.Job | None, name: str = "") -> JobHandle[..., Any]:
         function = getattr(function, "__noonmark_function__", function)
@@ -122,7 +130,17 @@ class Scheduler:
             first = self._code.get(fold(name))
             if first is not None:
                 detail = {"value": name, "first": str(first.place)}
-                raise ProblemList([Problem(code="declared_twice", place=place_of(function), path=f"jobs.{name}", job=name, detail=detail)])
+                raise ProblemList(
+                    [
+                        Problem(
+                            code="declared_twice",
+                            place=place_of(function),
+                            path=f"jobs.{name}",
+                            job=name,
+                            detail=detail,
+                        )
+                    ]
+                )
             self._code[fold(name)] = CodeJob(name=name, function=function, place=place_of(function), job=job)
             handle: JobHandle[..., Any] = JobHandle(self, name, function)
             self._handles[fold(name)] = handle
@@ -211,26 +229,9 @@ class Scheduler:
         """Add one occurrence that somebody asks for; handles call this."""
         job = self.job_named(name)
         self._ensure_declared([job])
-        now = self.store.now()
-        request_id = uuid.uuid4().hex
-        row = series.row_for_call(
-            job,
-            request_id=request_id,
-            due_at=due(now),
-            params=dict(params),
-            key=key,
-            revision=self._revision(job.name),
-            now=now,
-            origin=origin,
-            actor=actor or actor_here(),
-            note=note,
-            again=again,
+        return add_call(
+            self.store, job, origin=origin, params=params, due=due, key=key, note=note, again=again, actor=actor
         )
-        return _enqueued(row, self.store.add(request_id, [row])[0])
-
-    def _revision(self, name: str) -> int:
-        rows = self.store.jobs([name])
-        return rows[0].revision if rows else 0
 
     def emit(self, name: str, /, id: str | None = None, **payload: Any) -> Emitted:  # noqa: A002 - the word of the docs
         """Announce that something happened; every job that waits for the event becomes due after its delay.
@@ -244,26 +245,14 @@ class Scheduler:
             TypeError, ValueError: the payload cannot be stored.
         """
         facts = storable(name, payload)
-        mine = [job for job in self.rules.jobs.values() if isinstance(job.trigger, model.OnEvent) and job.trigger.name == name]
-        self._ensure_declared(mine)
-        event_id = id or uuid.uuid4().hex
-        waiting = self.store.jobs(event=name)
-        now = self.store.now()
-        rows: list[model.NewOccurrence] = []
-        for waiter in waiting:
-            job = codec.job_from_plain(json.loads(waiter.rule))
-            for subject, names in series.subjects(job):
-                row_payload = {**names, **facts}
-                rows.append(
-                    series.row_for_event(
-                        job, event_id=event_id, emitted_at=now, payload=row_payload, revision=waiter.revision, subject=subject
-                    )
-                )
-        if not rows:
+        jobs = self.rules.jobs.values()
+        self._ensure_declared(
+            job for job in jobs if isinstance(job.trigger, model.OnEvent) and job.trigger.name == name
+        )
+        emitted = add_event(self.store, name, id or uuid.uuid4().hex, facts)
+        if not emitted.enqueued:
             _LOG.warning("event %r was emitted, and no job waits for it", name)
-            return Emitted(id=event_id, enqueued=())
-        answers = self.store.add(uuid.uuid4().hex, rows)
-        return Emitted(id=event_id, enqueued=tuple(map(_enqueued, rows, answers)))
+        return emitted
 
     # -- facts and acts ---------------------------------------------------------------------------
 
@@ -354,38 +343,30 @@ class Scheduler:
 
     # -- working ------------------------------------------------------------------------------------
 
-    def registry(self) -> Registry:
-        """Return what the engine needs to run every job of this scheduler."""
-        from noonmark.engine.registry import Registry
-
-        registry, rules = Registry(), self.rules
-        for name, job in rules.jobs.items():
-            function = rules.functions.get(name)
-            if function is None:
-                registry.declare(job)
-            else:
-                registry.add(job, function)
-        return registry
-
-    def worker(self, **options: Any) -> Worker:
-        """Return a worker for every job of this scheduler; ``worker(concurrency=8).run()`` works until it is told to stop.
+    def worker(
+        self, *, concurrency: int = 100, name: str = "", grace: Length = "30s", observer: Observer | None = None
+    ) -> Worker:
+        """Return a worker for every job; ``worker(concurrency=8).run()`` works until it is told to stop.
 
         Args:
-            options: those of ``engine.worker.Worker``: concurrency, name, and so on.
+            concurrency: how many runs at once.
+            name: shown to people; left out, host and pid.
+            grace: how long running jobs get to end when the worker stops; what is left is handed back.
+            observer: told of what happens, see ``engine/signals.py``.
         """
         from noonmark.running import make_worker
 
-        return make_worker(self, options)
+        return make_worker(self, concurrency=concurrency, name=name, grace=grace, observer=observer)
 
-    def run(self, **options: Any) -> None:
+    def run(self, *, concurrency: int = 100, name: str = "") -> None:
         """Work in this process until SIGTERM or SIGINT."""
-        self.worker(**options).run()
+        self.worker(concurrency=concurrency, name=name).run()
 
-    def lifespan(self, app: Any = None) -> AbstractAsyncContextManager[None]:
-        """ASGI lifespan: ``FastAPI(lifespan=sched.lifespan)`` runs a worker beside the web server, in its own threads."""
+    def lifespan(self, app: object = None, /, *, grace: Length = "10s") -> AbstractAsyncContextManager[None]:  # noqa: ARG002
+        """Run a worker beside a web server, in its own threads: ``FastAPI(lifespan=sched.lifespan)``."""
         from noonmark.running import lifespan
 
-        return lifespan(self, app)
+        return lifespan(self, grace)
 
     # -- the store ------------------------------------------------------------------------------------
 
@@ -420,46 +401,3 @@ class Scheduler:
 def _anything(**params: Any) -> None:
     """Stand in for a function that only workers import: any parameters may be passed."""
     raise TypeError(f"this job's function is named in a rules file; a worker runs it (got {sorted(params)})")
-
-
-def _enqueued(row: model.NewOccurrence, answer: model.Added) -> Enqueued:
-    duplicate = answer.outcome != "added"
-    return Enqueued(
-        id=answer.id,
-        run_id=f"r{answer.id}",
-        job=row.job,
-        key=row.key,
-        due_at=times.to_datetime(row.due_at if row.due_at is not None else row.scheduled_for),
-        duplicate=duplicate,
-        duplicate_of=(answer.duplicate_of or answer.id) if duplicate else None,
-    )
-
-
-def rule_files(rules: Files, beside: Path) -> tuple[Path, ...]:
-    """Return the rules files of a scheduler: those named, else NOONMARK_RULES, else a noonmark.yaml that is there."""
-    if rules is False:
-        return ()
-    if rules is None:
-        named = os.environ.get("NOONMARK_RULES", "").strip()
-        if named:
-            return tuple(Path(part) for part in named.split(os.pathsep) if part)
-        here = Path(RULES_FILE)
-        found = next((place for place in (beside / RULES_FILE, here) if place.is_file()), None)
-        return (found,) if found else ()
-    if isinstance(rules, (str, Path)):
-        return (Path(rules),)
-    return tuple(Path(rule) for rule in rules)
-
-
-def actor_here() -> str:
-    """Return who acts when nobody is named: this user at this machine, as the ledger shows it."""
-    import getpass
-    import socket
-
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # a container's uid without a name
-        user = f"uid {os.getuid()}"
-    return f"{user}@{socket.gethostname()}"
-
-

@@ -17,8 +17,13 @@ DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
 """Where the store is when neither an argument nor NOONMARK_URL says so: a folder beside the work."""
 
 _LATER = {
-    "redis": "redis", "rediss": "redis", "valkey": "redis", "unix": "redis",
-    "postgres": "postgresql", "postgresql": "postgresql", "pg": "postgresql",
+    "redis": "redis",
+    "rediss": "redis",
+    "valkey": "redis",
+    "unix": "redis",
+    "postgres": "postgresql",
+    "postgresql": "postgresql",
+    "pg": "postgresql",
 }
 _KNOWN = ("sqlite", "memory")
 _SYNCHRONOUS = ("FULL", "NORMAL")
@@ -50,10 +55,10 @@ def open_store(url: str | None = None, *, clock: Clock | None = None) -> Store:
     scheme = scheme.lower()
     if not separator:
         raise StoreUrlError(
-            f"\"{shown(chosen)}\" is no store URL; write sqlite:///{shown(chosen)} for a SQLite file of that name, or memory://"
+            f'"{shown(chosen)}" is no store URL; write sqlite:///{shown(chosen)} for a SQLite file of that name, or memory://'
         )
     if scheme == "sqlite":
-        return _open_sqlite(chosen, rest, clock)
+        return _open_sqlite(rest, clock)
     if scheme == "memory":
         from noonmark.stores.memory import MemoryStore
 
@@ -65,7 +70,7 @@ def open_store(url: str | None = None, *, clock: Clock | None = None) -> Store:
         )
     close = difflib.get_close_matches(scheme, _KNOWN, n=1)
     meant = f"did you mean {close[0]}://? " if close else ""
-    raise StoreUrlError(f"there is no store \"{scheme}://\"; {meant}known: sqlite:///path, memory://")
+    raise StoreUrlError(f'there is no store "{scheme}://"; {meant}known: sqlite:///path, memory://')
 
 
 def shown(url: str) -> str:
@@ -76,22 +81,30 @@ def shown(url: str) -> str:
     return f"{head}://***@{rest.rpartition('@')[2]}"
 
 
-def _open_sqlite(url: str, rest: str, clock: Clock | None) -> Store:
+def _open_sqlite(rest: str, clock: Clock | None) -> Store:
     place, _, query = rest.partition("?")
     if not place.startswith("/"):
         host = place.partition("/")[0]
-        raise StoreUrlError(f"sqlite has no host \"{host}\"; write sqlite:///{place} (three slashes) for a relative path, four for an absolute one")
+        raise StoreUrlError(
+            f'sqlite has no host "{host}"; write sqlite:///{place} (three slashes) for a relative path, '
+            "four slashes for an absolute one"
+        )
     name = unquote(place[1:])
     if not name or name == ":memory:" or name.endswith("/"):
-        raise StoreUrlError("the URL names no file; write sqlite:///noonmark.db, or memory:// for a store that ends with the process")
+        raise StoreUrlError(
+            "the URL names no file; write sqlite:///noonmark.db, or memory:// for a store that ends with the process"
+        )
     if "\0" in name:
         raise StoreUrlError("the path has a NUL character; write sqlite:///noonmark.db")
     synchronous = "FULL"
     for option, value in parse_qsl(query, keep_blank_values=True):
         if option != "synchronous":
-            raise StoreUrlError(f"sqlite has no option \"{option}\"; known: synchronous=FULL, synchronous=NORMAL")
+            raise StoreUrlError(f'sqlite has no option "{option}"; known: synchronous=FULL, synchronous=NORMAL')
         if value.upper() not in _SYNCHRONOUS:
-            raise StoreUrlError(f"synchronous={value} is not possible; use FULL (survives a power cut) or NORMAL (survives a crash of the process)")
+            raise StoreUrlError(
+                f"synchronous={value} is not possible; use FULL (survives a power cut) "
+                "or NORMAL (survives a crash of the process)"
+            )
         synchronous = value.upper()
     path = Path(name)
     _make_own_folder(path.parent)
@@ -112,4 +125,6 @@ def _make_own_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     except OSError as error:
-        raise StoreUrlError(f"{folder} cannot be made: {error.strerror}; choose another path with NOONMARK_URL") from None
+        raise StoreUrlError(
+            f"{folder} cannot be made: {error.strerror}; choose another path with NOONMARK_URL"
+        ) from None

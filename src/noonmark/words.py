@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 else:
 
     def cron(expression, *, tz=""):
-        """Due at the times of a cron expression in ``tz``; a missing zone is refused by the decorator, with a remedy."""
+        """Due at the times of a cron expression in ``tz``; the decorator refuses a missing zone, with a remedy."""
         return model.Cron(expression=str(expression).strip(), tz=tz)
 
 
@@ -102,7 +102,9 @@ def ready(flag: str, *, date: str | None = None, reason: str = "") -> model.Flag
 
 def succeeded(job: str, *, date: str | None = None, reason: str = "") -> model.Succeeded:
     """Condition: another job has succeeded, for the same business date unless ``date`` (a template) says otherwise."""
-    return model.Succeeded(job=job, reason=reason) if date is None else model.Succeeded(job=job, date=date, reason=reason)
+    return (
+        model.Succeeded(job=job, reason=reason) if date is None else model.Succeeded(job=job, date=date, reason=reason)
+    )
 
 
 def Window(  # noqa: N802 - reads as the value it makes
@@ -113,7 +115,7 @@ def Window(  # noqa: N802 - reads as the value it makes
     crosses_midnight: bool = False,
     reason: str = "",
 ) -> model.Window:
-    """Local span in which a start is allowed: ``start <= t < end`` ("18:30"), or a ``length`` after the scheduled time."""
+    """Local span in which a start is allowed: ``start <= t < end``, or a ``length`` after the scheduled time."""
     return _read("Window", lambda say: parts.window(start, end, length, crosses_midnight, reason, (), say))
 
 
@@ -178,7 +180,14 @@ def CatchUp(  # noqa: N802
 
     def read(say: parts.Say) -> model.CatchUp:
         if missed not in (None, "skip", "latest", "all"):
-            say(("missed",), "bad_choice", value=missed, choices="skip, latest, all", hint="choose one of them", hint_zh="请选择其一")
+            say(
+                ("missed",),
+                "bad_choice",
+                value=missed,
+                choices="skip, latest, all",
+                hint="choose one of them",
+                hint_zh="请选择其一",
+            )
             return model.CatchUp()
         return parts.catch_up(words, (), say)
 

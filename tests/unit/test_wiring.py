@@ -62,7 +62,9 @@ def test_memory_stores_are_each_their_own() -> None:
         ("http://x", "known: sqlite"),
     ],
 )
-def test_what_cannot_be_opened_says_what_to_write(url: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_opened_says_what_to_write(
+    url: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(StoreUrlError, match=said.replace("+", r"\+")) as refused:
         open_store(url)
@@ -76,4 +78,6 @@ def test_passwords_are_not_shown() -> None:
 
 def test_asking_for_the_wiring_imports_no_store() -> None:
     code = "import sys, noonmark.wiring; print([m for m in sys.modules if m.startswith('noonmark.stores.') or m == 'apsw'])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )

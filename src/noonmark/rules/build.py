@@ -17,7 +17,9 @@ from noonmark.rules.source import got, wanted
 from noonmark.rules.tree import Map, Mark, find_mark, nearest, plain
 
 _Model = TypeVar("_Model", bound=BaseModel)
-_DURATIONS = frozenset({"timeout", "lease", "delay", "every", "max_delay", "recheck", "base", "jitter", "cap", "length"})
+_DURATIONS = frozenset(
+    {"timeout", "lease", "delay", "every", "max_delay", "recheck", "base", "jitter", "cap", "length"}
+)
 _TYPES = {
     "string_type": "text",
     "bool_type": "boolean",
@@ -55,6 +57,7 @@ def build_job(name: str, fields: Map, defaults: Map | None, source: str, reporte
 
     None when nothing can be made of it.
     """
+
     def report(code: str, mark: Mark, /, **detail: Any) -> None:
         reporter.at(name, code, mark, detail)
 
@@ -145,7 +148,9 @@ def _report_error(error: Any, fields: Map, part: str, report: shapes.Report) -> 
         report("unknown_field", shapes.at_name(mark), hint=hint, hint_zh=hint_zh)
     elif kind == "missing":
         report("field_missing", mark)
-    elif kind == "string_type" and last in _DURATIONS and isinstance(value, (int, float)) and not isinstance(value, bool):
+    elif (
+        kind == "string_type" and last in _DURATIONS and isinstance(value, (int, float)) and not isinstance(value, bool)
+    ):
         report("duration_not_text", mark, value=value)
     elif kind in _TYPES:
         hint, hint_zh = _type_hint(kind, value, last)
@@ -153,7 +158,9 @@ def _report_error(error: Any, fields: Map, part: str, report: shapes.Report) -> 
     elif kind == "literal_error":
         choices = str(error["ctx"]["expected"]).replace("'", "").replace(" or ", ", ").replace("True", "true")
         close = nearest(str(value), choices.split(", "))
-        hint, hint_zh = (f"did you mean \"{close}\"?", f"是否想写“{close}”？") if close else ("choose one of them", "请选择其一")
+        hint, hint_zh = (
+            (f'did you mean "{close}"?', f"是否想写“{close}”？") if close else ("choose one of them", "请选择其一")
+        )
         report("bad_choice", mark, value=value, choices=choices, hint=hint, hint_zh=hint_zh)
     elif kind.startswith(("greater_than", "less_than", "finite_number")):
         report("out_of_range", mark, value=value, error=str(error["msg"]))
@@ -166,19 +173,19 @@ def suggestion(name: str, part: str) -> tuple[str, str]:
     known = schema.KNOWN[part]
     close = nearest(name, known)
     if close:
-        return f"did you mean \"{close}\"?", f"是否想写“{close}”？"
+        return f'did you mean "{close}"?', f"是否想写“{close}”？"
     names = ", ".join(sorted(known))
     return f"known here: {names}", f"这里可用：{names}"
 
 
 def _type_hint(kind: str, value: Any, field: str) -> tuple[str, str]:
     if field == "schedule" and isinstance(value, str):
-        return f"write {{cron: \"{value}\"}}", f"请写 {{cron: \"{value}\"}}"
+        return f'write {{cron: "{value}"}}', f'请写 {{cron: "{value}"}}'
     if kind == "bool_type" and isinstance(value, str):
         meant = {"yes": "true", "on": "true", "y": "true", "true": "true"}.get(value.lower(), "false")
         return f"write {meant} without quotes", f"请写 {meant}，不加引号"
     if kind == "string_type" and isinstance(value, (bool, int, float)):
-        return f"quote it: \"{str(value).lower()}\"", f"请加引号：\"{str(value).lower()}\""
+        return f'quote it: "{str(value).lower()}"', f'请加引号："{str(value).lower()}"'
     if kind == "list_type" and isinstance(value, str):
         return f"write [{value}]", f"请写 [{value}]"
     return "correct it", "请改正"
@@ -221,9 +228,9 @@ def _to_job(name: str, spec: schema.JobIn, source: str, say: parts.Say) -> Job:
         isolation=spec.isolation,
         source=source,
     )
-    if job.window is not None and job.window.start is not None and spec.schedule is not None and not spec.schedule.tz:
-        if not isinstance(trigger, Cron):
-            say(("window",), "window_without_tz")
+    has_clocks = job.window is not None and job.window.start is not None
+    if has_clocks and spec.schedule is not None and not spec.schedule.tz and not isinstance(trigger, Cron):
+        say(("window",), "window_without_tz")
     return job
 
 
@@ -231,7 +238,9 @@ def _to_window(spec: schema.JobIn, say: parts.Say) -> Window | None:
     window = spec.window
     if window is None:
         return None
-    return parts.window(window.start, window.end, window.length, window.crosses_midnight, window.reason, ("window",), say)
+    return parts.window(
+        window.start, window.end, window.length, window.crosses_midnight, window.reason, ("window",), say
+    )
 
 
 def _to_trigger(schedule: schema.ScheduleIn | None, say: parts.Say) -> Trigger | None:

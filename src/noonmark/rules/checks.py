@@ -114,7 +114,13 @@ def _window_halves(window: Window, tell: Callable[..., None]) -> None:
     elif clocks == (False, True):
         tell("end", "window_half", has="end", lacks="start")
     if window.length is not None and window.length < SECOND:
-        tell("length", "too_short", value=durations.format_duration(window.length), error="nothing could start", least="1s")
+        tell(
+            "length",
+            "too_short",
+            value=durations.format_duration(window.length),
+            error="nothing could start",
+            least="1s",
+        )
 
 
 def _padded(text: str) -> str:
@@ -182,11 +188,11 @@ def _values(job: Job, say: Say) -> None:
     for name, values in job.each.items():
         count *= len(values)
         if not name.isidentifier():
-            say(("each", name), "bad_each", error=f"\"{name}\" is no parameter name")
+            say(("each", name), "bad_each", error=f'"{name}" is no parameter name')
         if not values:
-            say(("each", name), "bad_each", error=f"\"{name}\" has no values")
+            say(("each", name), "bad_each", error=f'"{name}" has no values')
         elif len(set(values)) != len(values):
-            say(("each", name), "bad_each", error=f"\"{name}\" has a value twice")
+            say(("each", name), "bad_each", error=f'"{name}" has a value twice')
         if name in job.params:
             say(("params", name), "said_twice", other=f"each.{name}")
     if count > SUBJECT_LIMIT:
@@ -202,9 +208,21 @@ def _values(job: Job, say: Say) -> None:
 
 def _lengths(job: Job, say: Say) -> None:
     if job.timeout < SECOND:
-        say(("timeout",), "too_short", value=durations.format_duration(job.timeout), error="every attempt would be stopped", least="1s")
+        say(
+            ("timeout",),
+            "too_short",
+            value=durations.format_duration(job.timeout),
+            error="every attempt would be stopped",
+            least="1s",
+        )
     if job.lease < SECOND:
-        say(("lease",), "too_short", value=durations.format_duration(job.lease), error="it is renewed three times a lease", least="1s")
+        say(
+            ("lease",),
+            "too_short",
+            value=durations.format_duration(job.lease),
+            error="it is renewed three times a lease",
+            least="1s",
+        )
 
 
 CHECKS: tuple[Callable[[Job, Say], None], ...] = (
@@ -237,7 +255,11 @@ def check_together(jobs: Mapping[str, Job], known: Iterable[str], say: Callable[
             path, other = ("depends_on", index), jobs.get(condition.job)
             if condition.job not in names:
                 close = nearest(condition.job, names)
-                hint, hint_zh = (f"did you mean \"{close}\"?", f"是否想写“{close}”？") if close else ("correct the name", "请改正名称")
+                hint, hint_zh = (
+                    (f'did you mean "{close}"?', f"是否想写“{close}”？")
+                    if close
+                    else ("correct the name", "请改正名称")
+                )
                 say(job.name, path, "success_unknown_job", value=condition.job, hint=hint, hint_zh=hint_zh)
             elif other is not None and other.scope == "each_worker":
                 say(job.name, path, "success_each_worker", value=condition.job)
@@ -249,7 +271,11 @@ def _cycles(jobs: Mapping[str, Job]) -> list[list[str]]:
     """Return circles of jobs that wait for each other's success on the same date."""
     same_date = Succeeded(job="").date
     waits = {
-        name: [c.job for c in job.depends_on if isinstance(c, Succeeded) and c.date == same_date and c.job in jobs and c.job != name]
+        name: [
+            c.job
+            for c in job.depends_on
+            if isinstance(c, Succeeded) and c.date == same_date and c.job in jobs and c.job != name
+        ]
         for name, job in jobs.items()
     }
     done: set[str] = set()
@@ -267,7 +293,7 @@ def _cycles(jobs: Mapping[str, Job]) -> list[list[str]]:
                 stack.append((name, index + 1))
                 following = waits[name][index]
                 if following in path:
-                    cycles.append(path[path.index(following):])
+                    cycles.append(path[path.index(following) :])
                 else:
                     stack.append((following, 0))
             else:
@@ -279,5 +305,3 @@ def _cycles(jobs: Mapping[str, Job]) -> list[list[str]]:
 def needs_handler(job: Job) -> bool:
     """Return True when only a decorated function of the same name can run the job."""
     return not job.run and not job.command
-
-

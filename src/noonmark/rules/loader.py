@@ -72,10 +72,22 @@ def loads(text: str, *, name: str = "noonmark.yaml", keep_good: bool = False, kn
     if isinstance(root, Map) and "TASK_RULES" in root and "jobs" not in root:
         from noonmark.rules.taskrules import jobs_of_task_rules
 
-        return jobs_of_task_rules(root["TASK_RULES"], root.marks["TASK_RULES"], reporter, keep_good=keep_good, known=known)
+        return jobs_of_task_rules(
+            root["TASK_RULES"], root.marks["TASK_RULES"], reporter, keep_good=keep_good, known=known
+        )
     if not isinstance(root, Map):
         whole = Mark(1, 1, "")
-        reporter.at("", "wrong_type", whole, {**wanted("mapping"), **got(root), "hint": "begin with version: 1 and jobs:", "hint_zh": "请以 version: 1 和 jobs: 开头"})
+        reporter.at(
+            "",
+            "wrong_type",
+            whole,
+            {
+                **wanted("mapping"),
+                **got(root),
+                "hint": "begin with version: 1 and jobs:",
+                "hint_zh": "请以 version: 1 和 jobs: 开头",
+            },
+        )
         raise ProblemList(reporter.in_order())
     jobs, defaults = _head(root, reporter)
     return finish(jobs, defaults, "file", reporter, keep_good=keep_good, known=known)
@@ -101,14 +113,28 @@ def _head(root: Map, reporter: Reporter) -> tuple[Map, Map | None]:
     if isinstance(defaults, Map):
         defaults = _defaults(defaults, report)
     elif defaults is not None:
-        report("wrong_type", root.marks["defaults"], **wanted("mapping"), **got(defaults), hint="write defaults: {tz: ..}", hint_zh="请写 defaults: {tz: ..}")
+        report(
+            "wrong_type",
+            root.marks["defaults"],
+            **wanted("mapping"),
+            **got(defaults),
+            hint="write defaults: {tz: ..}",
+            hint_zh="请写 defaults: {tz: ..}",
+        )
     jobs = root.get("jobs")
     if isinstance(jobs, Map):
         return jobs, defaults if isinstance(defaults, Map) else None
     if jobs is None:
         report("jobs_missing", root.mark_of("jobs"))
     else:
-        report("wrong_type", root.marks["jobs"], **wanted("mapping"), **got(jobs), hint="write each job under its name", hint_zh="请在任务名下写每个任务")
+        report(
+            "wrong_type",
+            root.marks["jobs"],
+            **wanted("mapping"),
+            **got(jobs),
+            hint="write each job under its name",
+            hint_zh="请在任务名下写每个任务",
+        )
     return Map(root.mark), None
 
 

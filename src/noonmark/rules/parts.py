@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeAlias
 
 from noonmark.core import durations, times
@@ -62,7 +62,7 @@ def moment(value: str | datetime, tz: str, path: Path, say: Say) -> str:
         say(path, "bad_moment", value=str(value)[:60], error=str(error))
         return ""
     if when.tzinfo is not None:
-        return when.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+        return when.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if not tz:
         say(path, "at_without_tz", value=str(value))
         return ""

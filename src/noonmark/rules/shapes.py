@@ -21,18 +21,24 @@ CATCH_UP_ALIASES = {"max_delay_min": "max_delay"}
 RETRY_ALIASES = {"max_attempts": "max"}
 FLAT_WINDOW = {"window_start": "start", "window_end": "end", "execution_window": "length"}
 
-LATER_JOB = frozenset(
-    "http agent pool pools budget alerts calendar blackout blackouts rate rate_limit concurrency priority queue tags sla "
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+LATER_JOB = _names(
+    "http agent pool pools budget alerts calendar blackout blackouts rate rate_limit concurrency priority queue tags "
+    "sla "
     "expected_by spread approve approval shadow env secrets probe probes locked dst holidays skip_dates tests webhook "
-    "on_failure on_success rerun ping".split()
+    "on_failure on_success rerun ping"
 )
-LATER_GUARDRAILS = frozenset(
-    "calendar holidays blackout blackouts pool pools rate rate_limit budget max_concurrency workdays".split()
+LATER_GUARDRAILS = _names(
+    "calendar holidays blackout blackouts pool pools rate rate_limit budget max_concurrency workdays"
 )
-LATER_CONDITIONS = frozenset("http probe file sql command check age max_age timeout".split())
-LATER_CATCH_UP = frozenset("spread blackout max_cost max_runs order pool".split())
-LATER_SCHEDULE = frozenset("calendar holidays dst jitter until from start end count".split())
-LATER_TOP = frozenset("pools budgets calendars alerts policies blackouts namespace locks holidays include owners".split())
+LATER_CONDITIONS = _names("http probe file sql command check age max_age timeout")
+LATER_CATCH_UP = _names("spread blackout max_cost max_runs order pool")
+LATER_SCHEDULE = _names("calendar holidays dst jitter until from start end count")
+LATER_TOP = _names("pools budgets calendars alerts policies blackouts namespace locks holidays include owners")
 LATER_VALUES = {"overlap": ("queue_one", "queue_all", "cancel_previous")}
 
 
@@ -98,12 +104,9 @@ def _put(fields: Map, name: str, value: Any, mark: Mark, report: Report) -> None
 
 def _inner(job: Map, name: str, mark: Mark) -> Map | None:
     """Return the mapping of that name, made if it is not there; None where something else stands in its place."""
-    part = job.get(name)
-    if name in job and not isinstance(part, Map):
-        return None
-    if part is None:
-        part = Map(mark)
-        job.put(name, part, mark)
+    if name not in job:
+        job.put(name, Map(mark), mark)
+    part = job[name]
     return part if isinstance(part, Map) else None
 
 
@@ -135,12 +138,12 @@ def _gather_schedule(job: Map, report: Report) -> None:
         refuse_later(schedule, LATER_SCHEDULE, report)
         drop_nothings(schedule, report)
     _move(job, {name: name for name in (*TRIGGERS, "tz", "anchor", "delay")}, "schedule", report)
-    whole = job.get("schedule")
-    if isinstance(whole, Map) and isinstance(whole.get("at"), str):
-        value, mark = whole.drop("at")
+    chosen = job.get("schedule")
+    if isinstance(chosen, Map) and isinstance(chosen.get("at"), str):
+        value, mark = chosen.drop("at")
         moments = Seq(mark)
         moments.put(value, mark)
-        whole.put("at", moments, mark)
+        chosen.put("at", moments, mark)
 
 
 def _gather_window(job: Map, report: Report) -> None:
@@ -251,8 +254,13 @@ def merge_defaults(job: Map, defaults: Map) -> None:
                     job[name].put(inner, inner_value, value.marks[inner])
 
 
-_EXCLUDES: dict[str, tuple[str, ...]] = {"backoff": ("base", "cap"), "base": ("backoff",), "cap": ("backoff",),
-                                         "enabled": ("missed",), "missed": ("enabled",)}
+_EXCLUDES: dict[str, tuple[str, ...]] = {
+    "backoff": ("base", "cap"),
+    "base": ("backoff",),
+    "cap": ("backoff",),
+    "enabled": ("missed",),
+    "missed": ("enabled",),
+}
 
 
 def _excluded(name: str, part: Map) -> bool:

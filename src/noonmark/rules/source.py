@@ -232,7 +232,7 @@ def got(value: Any) -> dict[str, str]:
         return {"got": f"the number {value}", "got_zh": f"数字 {value}"}
     if isinstance(value, str):
         shown = value if len(value) <= 60 else value[:57] + "..."
-        return {"got": f"the text \"{shown}\"", "got_zh": f"文本“{shown}”"}
+        return {"got": f'the text "{shown}"', "got_zh": f"文本“{shown}”"}
     kind = "nothing" if value is None else "mapping" if isinstance(value, dict) else "list"
     en, zh = _TYPES[kind]
     return {"got": en, "got_zh": zh}

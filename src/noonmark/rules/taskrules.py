@@ -34,7 +34,9 @@ def load_task_rules(path: str | Path, *, keep_good: bool = False, known: Collect
     return loads_literal(text, name=name, keep_good=keep_good, known=known)
 
 
-def loads_task_rules_yaml(text: str, *, name: str = "task_rules.yaml", keep_good: bool = False, known: Collection[str] = ()) -> Loaded:
+def loads_task_rules_yaml(
+    text: str, *, name: str = "task_rules.yaml", keep_good: bool = False, known: Collection[str] = ()
+) -> Loaded:
     """Read TASK_RULES from YAML text.
 
     Raises:
@@ -49,7 +51,9 @@ def loads_task_rules_yaml(text: str, *, name: str = "task_rules.yaml", keep_good
     return jobs_of_task_rules(root, Mark(1, 1, ""), reporter, keep_good=keep_good, known=known)
 
 
-def loads_literal(text: str, *, name: str = "task_rules.py", keep_good: bool = False, known: Collection[str] = ()) -> Loaded:
+def loads_literal(
+    text: str, *, name: str = "task_rules.py", keep_good: bool = False, known: Collection[str] = ()
+) -> Loaded:
     """Read the literal assigned to TASK_RULES in Python text (or a text that is only the dict).
 
     Raises:
@@ -69,10 +73,14 @@ def loads_literal(text: str, *, name: str = "task_rules.py", keep_good: bool = F
         raise refusal("py_not_found", name)
     reporter = Reporter(name)
     value = _Reader(reporter, text).value(node, Mark(node.lineno, node.col_offset + 1, NAME), 0)
-    return jobs_of_task_rules(value, Mark(node.lineno, node.col_offset + 1, NAME), reporter, keep_good=keep_good, known=known)
+    return jobs_of_task_rules(
+        value, Mark(node.lineno, node.col_offset + 1, NAME), reporter, keep_good=keep_good, known=known
+    )
 
 
-def jobs_of_task_rules(value: Any, mark: Mark, reporter: Reporter, *, keep_good: bool, known: Collection[str]) -> Loaded:
+def jobs_of_task_rules(
+    value: Any, mark: Mark, reporter: Reporter, *, keep_good: bool, known: Collection[str]
+) -> Loaded:
     """Build the jobs of a TASK_RULES mapping."""
     if not isinstance(value, Map):
         if not reporter.problems:
@@ -87,15 +95,22 @@ def _find(tree: ast.Module) -> ast.expr | None:
     found: list[ast.expr] = []
     for statement in tree.body:
         if isinstance(statement, ast.Assign):
-            names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
-            if NAME in names:
+            if any(map(_is_named, statement.targets)):
                 found.append(statement.value)
-        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            if statement.target.id == NAME and statement.value is not None:
-                found.append(statement.value)
-    if not found and len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Dict):
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None and _is_named(statement.target):
+            found.append(statement.value)
+    if (
+        not found
+        and len(tree.body) == 1
+        and isinstance(tree.body[0], ast.Expr)
+        and isinstance(tree.body[0].value, ast.Dict)
+    ):
         return tree.body[0].value
     return found[0] if len(found) == 1 else None
+
+
+def _is_named(target: ast.expr) -> bool:
+    return isinstance(target, ast.Name) and target.id == NAME
 
 
 class _Reader:

@@ -100,7 +100,9 @@ ONE_MISTAKE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fields", "code", "path", "line", "column"), ONE_MISTAKE, ids=[row[0][:40] for row in ONE_MISTAKE])
+@pytest.mark.parametrize(
+    ("fields", "code", "path", "line", "column"), ONE_MISTAKE, ids=[row[0][:40] for row in ONE_MISTAKE]
+)
 def test_one_mistake_is_one_problem_at_its_place(
     problems_of: ProblemsOf, fields: str, code: str, path: str, line: int, column: int
 ) -> None:
@@ -121,7 +123,8 @@ def test_every_sentence_can_be_said_in_both_languages(problems_of: ProblemsOf) -
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("timeot", "timeout"), ("dependson", "depends_on"), ("Reason", "reason"), ("dedup_key", "dedupe_key")]
+    ("name", "meant"),
+    [("timeot", "timeout"), ("dependson", "depends_on"), ("Reason", "reason"), ("dedup_key", "dedupe_key")],
 )
 def test_an_unknown_field_names_the_nearest_known_one(problems_of: ProblemsOf, name: str, meant: str) -> None:
     found = [each for each in problems_of(f"{name}: x") if each.code == "unknown_field"]
@@ -181,7 +184,9 @@ jobs:
 
 
 def test_a_bad_head_leaves_no_job_to_trust() -> None:
-    loaded = loader.loads("version: 1\ndefaults: {timeout: 5}\njobs:\n  good: {every: 5m, reason: ok}\n", keep_good=True)
+    loaded = loader.loads(
+        "version: 1\ndefaults: {timeout: 5}\njobs:\n  good: {every: 5m, reason: ok}\n", keep_good=True
+    )
     assert loaded.jobs == ()
     assert [each.code for each in loaded.problems] == ["duration_not_text"]
 
@@ -252,7 +257,11 @@ def test_endless_or_deep_nesting_is_refused(text: str) -> None:
 
 
 def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
-    for name, content in (("latin.yaml", "reason: caf\xe9".encode("latin-1")), ("empty.yaml", b""), ("big.yaml", b"#" * (SIZE_LIMIT + 1))):
+    for name, content in (
+        ("latin.yaml", "reason: caf\xe9".encode("latin-1")),
+        ("empty.yaml", b""),
+        ("big.yaml", b"#" * (SIZE_LIMIT + 1)),
+    ):
         (tmp_path / name).write_bytes(content)
     (tmp_path / "folder.yaml").mkdir()
     codes = {}
@@ -273,7 +282,8 @@ def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
 
 def test_jobs_that_wait_for_each_other_are_refused() -> None:
     text = "version: 1\njobs:\n" + "".join(
-        f"  {name}: {{every: 5m, reason: x, depends_on: [{{success: {other}}}]}}\n" for name, other in ("ab", "bc", "ca")
+        f"  {name}: {{every: 5m, reason: x, depends_on: [{{success: {other}}}]}}\n"
+        for name, other in ("ab", "bc", "ca")
     )
     with pytest.raises(ProblemList) as refused:
         loader.loads(text)
@@ -284,15 +294,18 @@ def test_jobs_that_wait_for_each_other_are_refused() -> None:
 
 def test_a_long_chain_of_jobs_is_no_circle() -> None:
     count = 3000
-    text = "version: 1\njobs:\n" + "".join(
-        f"  j{n}: {{manual: true, reason: x, depends_on: [{{success: j{n + 1}}}]}}\n" for n in range(40)
-    ) + "  j40: {manual: true, reason: x}\n"
+    text = (
+        "version: 1\njobs:\n"
+        + "".join(f"  j{n}: {{manual: true, reason: x, depends_on: [{{success: j{n + 1}}}]}}\n" for n in range(40))
+        + "  j40: {manual: true, reason: x}\n"
+    )
     assert len(loader.loads(text).jobs) == 41
     from noonmark.core.model import Job, Manual, Succeeded
     from noonmark.rules.checks import check_together
 
     jobs = {
-        f"j{n}": Job(name=f"j{n}", trigger=Manual(), reason="x", depends_on=(Succeeded(job=f"j{n + 1}"),)) for n in range(count)
+        f"j{n}": Job(name=f"j{n}", trigger=Manual(), reason="x", depends_on=(Succeeded(job=f"j{n + 1}"),))
+        for n in range(count)
     }
     jobs[f"j{count}"] = Job(name=f"j{count}", trigger=Manual(), reason="x")
     said: list[object] = []

@@ -185,7 +185,9 @@ def test_no_jobs_at_all_is_said_by_an_empty_mapping() -> None:
 
 
 def test_the_place_of_a_field_can_be_asked_for_later() -> None:
-    loaded = loader.loads("version: 1\njobs:\n  a:\n    every: 5m\n    dedupe_key: 'a:{date}'\n    reason: x\n", name="r.yaml")
+    loaded = loader.loads(
+        "version: 1\njobs:\n  a:\n    every: 5m\n    dedupe_key: 'a:{date}'\n    reason: x\n", name="r.yaml"
+    )
     place, path = loaded.place("a", "key")
     assert (str(place), path) == ("r.yaml:5:17", "jobs.a.dedupe_key")
     assert str(loaded.place("a")[0]) == "r.yaml:3:3"

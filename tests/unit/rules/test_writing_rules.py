@@ -29,7 +29,9 @@ from noonmark.rules.schema import schema
 from noonmark.rules.writer import to_yaml
 
 lengths = st.integers(1, 5000).map(lambda n: n * SECOND)
-texts = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1, max_size=20).filter(str.strip)
+texts = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1, max_size=20).filter(
+    str.strip
+)
 words = texts.filter(lambda text: "{" not in text and "}" not in text)
 zones = st.sampled_from(["UTC", "Asia/Shanghai", "America/New_York"])
 triggers = st.one_of(
@@ -47,7 +49,9 @@ windows = st.one_of(
 )
 conditions = st.lists(
     st.one_of(
-        st.builds(FlagSet, flag=words.map(lambda word: f"{word}:{{business_date}}"), reason=st.one_of(st.just(""), texts)),
+        st.builds(
+            FlagSet, flag=words.map(lambda word: f"{word}:{{business_date}}"), reason=st.one_of(st.just(""), texts)
+        ),
         st.builds(Succeeded, job=st.just("other")),
     ),
     max_size=3,
@@ -65,9 +69,14 @@ jobs = st.builds(
     guardrails=st.builds(Guardrails, allow_weekend=st.booleans(), reason=st.one_of(st.just(""), texts)),
     depends_on=conditions,
     catch_up=st.builds(
-        CatchUp, missed=st.sampled_from(["skip", "latest", "all"]), max_delay=st.one_of(st.none(), lengths), recheck=lengths
+        CatchUp,
+        missed=st.sampled_from(["skip", "latest", "all"]),
+        max_delay=st.one_of(st.none(), lengths),
+        recheck=lengths,
     ),
-    retry=st.builds(Retry, max=st.integers(0, 9), base=lengths, cap=st.just(DAY), factor=st.sampled_from([1.0, 2.0, 3.5])),
+    retry=st.builds(
+        Retry, max=st.integers(0, 9), base=lengths, cap=st.just(DAY), factor=st.sampled_from([1.0, 2.0, 3.5])
+    ),
     timeout=lengths,
     lease=lengths,
     overlap=st.sampled_from([None, "skip", "allow"]),
@@ -107,7 +116,7 @@ def test_the_schema_describes_every_field_and_alias() -> None:
                  "max_delay_min", "run", "command", "params", "each", "scope", "isolation", "on_lost", "business_date"):  # fmt: skip
         assert job["properties"][name].get("description") or "$ref" in job["properties"][name], name
     for part in whole["$defs"].values():
-        for name, field in part["properties"].items():
+        for name, field in part.get("properties", {}).items():
             assert "description" in field, name
 
 
