@@ -40,13 +40,21 @@ def success_fact(job: Job, row: Occurrence) -> str:
 
 def wanted_text(name: str) -> str:
     """Return a fact's name as a person reads it: ``flag etl.done:2026-11-28``, ``index succeeded for 2026-11-28``."""
+    kind, subject, date = fact_subject(name)
+    if kind == "success":
+        return f"{subject} succeeded for {date}"
+    return f"flag {subject}" if kind == "flag" else name
+
+
+def fact_subject(name: str) -> tuple[str, str, str]:
+    """Split a fact's name: ``("flag", NAME, "")``, ``("success", JOB[SUBJECT], DATE)``, else ``("", name, "")``."""
     if name.startswith(_FLAG):
-        return f"flag {name.removeprefix(_FLAG)}"
+        return "flag", name.removeprefix(_FLAG), ""
     if name.startswith(_SUCCESS):
         job, _, rest = name.removeprefix(_SUCCESS).partition(":")
         subject, _, date = rest.rpartition(":")
-        return f"{job}[{subject}] succeeded for {date}" if subject else f"{job} succeeded for {date}"
-    return name
+        return "success", f"{job}[{subject}]" if subject else job, date
+    return "", name, ""
 
 
 def missing_code(condition: Condition) -> str:

@@ -126,7 +126,7 @@ def handler_for(job: Job, fn: Callable[..., Any]) -> Handler:
         elif _is_context(hints.get(name, parameter.annotation)):
             context_param = name
         elif parameter.kind is parameter.POSITIONAL_ONLY and parameter.default is parameter.empty:
-            raise ValueError(f"job {job.name!r}: parameter {name!r} can only be passed by position; parameters come by name")
+            raise ValueError(f"job {job.name!r}: parameters come by name, but {name!r} can only be passed by position")
         elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             names.add(name)
     kind: Kind = "async" if inspect.iscoroutinefunction(fn) else "sync"
