@@ -145,7 +145,7 @@ MISTAKES: list[tuple[Callable[[], Any], dict[str, Any], list[str]]] = [
     (lambda: at(), {"reason": "x"}, ["no_trigger"]),
     (lambda: every("5m"), {"reason": "x", "window": Window("18:30", "18:00")}, ["window_end_before_start"]),
     (lambda: every("5m"), {"reason": "x", "isolation": "process"}, ["process_needs_module"]),
-    (lambda: cron("x", tz="Mars"), {"key": "k", "timeot": 1}, 
+    (lambda: cron("x", tz="Mars"), {"key": "k", "timeot": 1},
      ["unknown_field", "reason_missing", "bad_zone", "bad_cron", "key_without_time"]),
 ]  # fmt: skip
 
