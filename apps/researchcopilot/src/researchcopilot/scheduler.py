@@ -290,13 +290,16 @@ def __getattr__(name: str) -> Scheduler:
         raise AttributeError(name)
     start = os.environ.get("RESEARCHCOPILOT_DEMO_START")
     data = os.environ.get("RESEARCHCOPILOT_DATA") or DEFAULT_DATA
-    made = build(
-        os.environ.get("NOONMARK_URL") or default_url(data),
-        data,
-        os.environ.get("RESEARCHCOPILOT_CORPUS"),
-        profile="demo" if start else "normal",
-        lang=os.environ.get("RESEARCHCOPILOT_LANG") or "en",
-        demo_start=datetime.fromisoformat(start) if start else None,
-    )
+    try:
+        made = build(
+            os.environ.get("NOONMARK_URL") or default_url(data),
+            data,
+            os.environ.get("RESEARCHCOPILOT_CORPUS"),
+            profile="demo" if start else "normal",
+            lang=os.environ.get("RESEARCHCOPILOT_LANG") or "en",
+            demo_start=datetime.fromisoformat(start) if start else None,
+        )
+    except (CorpusError, model.ModelRefusedError, OSError) as trouble:  # mistakes of whoever set the environment
+        raise SystemExit(f"researchcopilot: {trouble}") from None
     globals()["sched"] = made
     return made
