@@ -159,6 +159,7 @@ def _declare_runs(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
 def _declare_round(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
     @sched.job(
         every(pace.rebuild, tz=TZ),
+        key="index:{scheduled_for}",
         business_date="previous_day",  # a success for a date means: the index holds everything of that date
         overlap="skip",  # alone: three workers would only do the same heavy work three times
         lease=pace.lease,
@@ -215,6 +216,7 @@ def _declare_round(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
 def _declare_metrics(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
     @sched.job(
         every(pace.metrics, tz=TZ),
+        key="metrics:{worker}:{scheduled_for}",
         scope="each_worker",  # not alone: each worker writes its own part, a lock would only make them queue
         lease=pace.lease,
         reason="The figures of the day are the sum of what each worker counted about itself.",
@@ -227,7 +229,7 @@ def _declare_metrics(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
     @sched.job(
         at(_iso(start, 21), tz=TZ) if start else cron("5 0 * * *", tz=TZ),
         business_date="previous_day",
-        key="metrics:{business_date}",
+        key="metrics-closed:{business_date}",
         retry=Retry(10),
         lease=pace.lease,
         reason="The report may be written when every live worker has written its part of the date.",
