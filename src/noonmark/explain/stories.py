@@ -27,6 +27,8 @@ from noonmark.explain.outcomes import lateness, outcome_of
 OVERDUE_AFTER = 60 * 1_000_000
 """Due longer than this with a worker awake is a fault, not a wait: twice the longest default lease."""
 
+ALL_IS_WELL = frozenset({"on_time", "caught_up", "taken_over", "marked_done", "handled", "running", "planned"})
+"""Outcomes after which there is nothing to do."""
 PERSON_CODES = frozenset({"marked_done", "marked_skip", "marked_handled"})
 
 
@@ -38,7 +40,7 @@ def tell(scene: Scene) -> Telling:
         sentence=telling.sentence,
         lines=telling.lines,
         code=telling.code or scene.row.code,
-        remedy=telling.remedy or scene.voice.remedy(telling.code or scene.row.code),
+        remedy="" if outcome in ALL_IS_WELL else telling.remedy or scene.voice.remedy(telling.code or scene.row.code),
         outcome=telling.outcome or outcome,
     )
 

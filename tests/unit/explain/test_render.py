@@ -83,9 +83,11 @@ def test_width_counts_wide_characters_twice_and_combining_ones_not_at_all() -> N
 def test_lengths_are_told_in_two_units_at_most() -> None:
     here = Voice()
     assert [
-        here.length(us) for us in (0, 200_000, 9 * SECOND, 42 * MINUTE, 2 * HOUR + 5 * MINUTE, 3 * DAY + HOUR, 40 * DAY)
+        here.length(us)
+        for us in (0, 3_000, 200_000, 9 * SECOND, 42 * MINUTE, 2 * HOUR + 5 * MINUTE, 3 * DAY + HOUR, 40 * DAY)
     ] == [
         "0 s",
+        "3 ms",
         "0.2 s",
         "9 s",
         "42 min",

@@ -164,7 +164,7 @@ def test_a_duplicate_names_the_holder(desk: Desk) -> None:
     assert told.commands == (f"noonmark why --occurrence r{done.id}",)
     holder = why(desk.store, key="digest:2026-11-27")
     assert holder.occurrence_id == done.id
-    assert any("1 duplicates of this key were refused" in line for line in holder.lines)
+    assert any("Duplicates of this key that were refused: 1 " in line for line in holder.lines)
 
 
 def test_a_retry_says_which_attempt_failed_and_when_the_next_is_due(desk: Desk) -> None:
