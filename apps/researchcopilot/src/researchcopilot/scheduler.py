@@ -20,7 +20,7 @@ twice, so that being alone is a saving here and never what correctness rests on.
 from __future__ import annotations
 
 import os
-import socket
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ def build(
         Data(Path(data)),
         open_corpus(corpus),
         model=model.from_environment(os.environ),
-        worker=_part_name(socket.gethostname(), os.getpid()),
+        worker=uuid.uuid4().hex,
         lang=lang,
         pause=pace.pause,
     )
@@ -222,7 +222,7 @@ def _declare_metrics(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
         reason="The figures of the day are the sum of what each worker counted about itself.",
     )
     def aggregate_metrics(ctx: ContextSync) -> int:
-        return copilot.write_own_part(ctx.scheduled_for)
+        return copilot.write_own_part(ctx.subject, ctx.scheduled_for)
 
     start = pace.demo_start
 
@@ -235,9 +235,7 @@ def _declare_metrics(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
         reason="The report may be written when every live worker has written its part of the date.",
     )
     def close_metrics(ctx: ContextSync) -> str:
-        live = [
-            Live(name=_part_name(each.host, each.pid), started_at=each.started_at) for each in sched.workers(alive=True)
-        ]
+        live = [Live(name=each.id, started_at=each.started_at) for each in sched.workers(alive=True)]
         missing = copilot.unfinished_parts(ctx.business_date, live)
         if missing:
             raise RetryLater(f"no part of {ctx.business_date} yet from {', '.join(missing)}", after=pace.metrics)
@@ -279,11 +277,6 @@ def _profile(name: str, start: datetime | None) -> Profile:
 
 def _iso(start: datetime, seconds: int) -> str:
     return (start + timedelta(seconds=seconds)).isoformat()
-
-
-def _part_name(host: str, pid: int) -> str:
-    """Name a worker process in the metric parts, as it sees itself and as the others see it in the store."""
-    return f"{host}:{pid}"
 
 
 def __getattr__(name: str) -> Scheduler:

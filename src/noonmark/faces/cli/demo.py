@@ -23,7 +23,7 @@ from noonmark.explain.report import report_line, report_text
 from noonmark.explain.verify import Report, verify
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
-from noonmark.faces.cli.demo_lines import Watcher
+from noonmark.faces.cli.demo_lines import Watcher, cut
 from noonmark.faces.cli.demo_stage import WORKERS, Troupe, command_name, find_app, load, prepare, termination_raises
 from noonmark.faces.cli.demo_words import LONG_QUESTION, QUESTIONS, say
 from noonmark.faces.cli.session import Command, settings_of
@@ -45,6 +45,7 @@ OVERTIME: Micros = 45 * SECOND
 """How much longer a slow machine may take."""
 TICK = 0.25
 INDENT = " " * 14
+ANSWER_COLUMNS = 104
 
 
 @click.command(cls=Command)
@@ -173,8 +174,8 @@ class Play:
         run = self.data.run(row.key.removeprefix("answer:")) if row.job == "answer_run" else None
         if run is None or run.answer is None:
             return
-        for text, limit in ((f"“{run.question}”", 100), (" ".join(run.answer.text.split()), 100)):
-            click.echo(INDENT + (text if len(text) <= limit else text[: limit - 1].rstrip() + "…"))
+        for text in (f"“{run.question}”", " ".join(run.answer.text.split())):
+            click.echo(INDENT + cut(text, ANSWER_COLUMNS))
 
     def _closing(self, report: Report, *, kill: bool) -> int:
         click.echo("")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from noonmark.core import times
 from noonmark.core.model import OPEN_STATES, SECOND, Micros, Occurrence, Query, State, WorkerInfo
 from noonmark.explain.outcomes import OUTCOMES, outcome_of
-from noonmark.explain.render import pad
+from noonmark.explain.render import pad, width
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli.demo_words import say
 from noonmark.ports.store import Store
@@ -20,6 +20,15 @@ JOB_WIDTH, WORD_WIDTH = 18, 14
 LATE_FROM: Micros = SECOND
 """Lateness below this is not worth telling."""
 PAGE = 500
+
+
+def cut(text: str, columns: int) -> str:
+    """Return at most so many terminal columns of a text, ending in an ellipsis where something was left out."""
+    if width(text) <= columns:
+        return text
+    while width(text) >= columns:
+        text = text[:-1]
+    return text.rstrip() + "…"
 
 
 class Watcher:

@@ -148,12 +148,12 @@ def _entrance() -> list[str]:
     """How Python enters noonmark; on Linux the kernel is asked first to end the process together with the demo."""
     if not sys.platform.startswith("linux"):
         return ["-m", "noonmark.faces.cli"]
-    return [
-        "-c",
-        "import ctypes, runpy, signal\n"
-        "ctypes.CDLL(None).prctl(1, signal.SIGKILL)\n"  # 1 is PR_SET_PDEATHSIG
+    lines = (
+        "import ctypes, runpy, signal",
+        "ctypes.CDLL(None).prctl(1, signal.SIGKILL)",  # 1 is PR_SET_PDEATHSIG
         "runpy.run_module('noonmark.faces.cli', run_name='__main__', alter_sys=True)",
-    ]
+    )
+    return ["-c", "\n".join(lines)]
 
 
 def command_name() -> str:
