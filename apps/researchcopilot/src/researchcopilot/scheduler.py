@@ -1,19 +1,17 @@
 """The map of ResearchCopilot's jobs: what is due when, who may run it, and what a failure costs.
 
-| job                 | due                         | alone?                          | a failure costs
-| |---------------------|-----------------------------|---------------------------------|-----------------------------
-----------| | answer_run          | when somebody asks          | per run, by its key             | one answer;
-retried, then a person    | | digest_run          | 5 min after a run completed | per run, by its key             |
-one digest; retried                   | | rebuild_index       | every 5 min                 | yes: costly, and once is
-enough | search is 5 min older; next round     | | daily_report        | 09:00 Shanghai, yesterday   | yes: nobody
-wants two reports   | the report; every 5 min until 12:00   | | expire_memories     | 03:30 Shanghai              |
-yes: saves a quarrel over rows  | nothing; tomorrow deletes them too    | | aggregate_metrics   | every minute, each
-worker   | no: each writes its own part    | nothing; the next minute makes up     | | close_metrics       | 00:05
-Shanghai, yesterday   | yes                             | the report waits for it               | |
-patrol_dead_letters | hourly                      | yes: one list for one person    | the list comes an hour later
-|
+| job                 | due                         | alone?                       | a failure costs                   |
+|---------------------|-----------------------------|------------------------------|-----------------------------------|
+| answer_run          | when somebody asks          | per run, by its key          | one answer; retried               |
+| digest_run          | 5 min after a run completed | per run, by its key          | one digest; retried               |
+| rebuild_index       | every 5 min                 | yes: heavy, once is enough   | search is 5 min older; next round |
+| daily_report        | 09:00 Shanghai, yesterday   | yes: two would confuse       | the report; looked at till 12:00  |
+| expire_memories     | 03:30 Shanghai              | yes: spares a row quarrel    | nothing; tomorrow does it, too    |
+| aggregate_metrics   | every minute, each worker   | no: each writes its own part | nothing; the next one makes up    |
+| close_metrics       | 00:05 Shanghai, yesterday   | yes: one flag, set once      | the report waits for it           |
+| patrol_dead_letters | hourly                      | yes: one list, one reader    | the list comes an hour later      |
 
-Rule of the file: when and why, and nothing else.  What the jobs do is in ``work.py``; there everything may be done
+Rule of the file: when and why, and nothing else. What the jobs do is in ``work.py``; there everything may be done
 twice, so that being alone is a saving here and never what correctness rests on.
 """
 
@@ -45,7 +43,8 @@ from noonmark import (
     ready,
     succeeded,
 )
-from researchcopilot import clock, model
+from researchcopilot import model
+from researchcopilot.clock import now
 from researchcopilot.corpus import CorpusError, open_corpus
 from researchcopilot.data import Data
 from researchcopilot.desk import Desk, Order, UnavailableError
@@ -79,6 +78,7 @@ def build(
     *,
     lang: str = "en",
     demo_start: datetime | None = None,
+    clock: Any = None,
 ) -> Scheduler:
     """Return a scheduler with all jobs declared.
 
@@ -89,6 +89,7 @@ def build(
         profile: ``normal`` or ``demo``.
         lang: language of reports, ``en`` or ``zh``.
         demo_start: the moment the demo's report and closing are counted from; all its workers must be told the same.
+        clock: replaces the machine's clocks, for tests (``noonmark.testing``).
 
     Raises:
         CorpusError: the corpus folder is missing.
@@ -103,7 +104,9 @@ def build(
         lang=lang,
         pause=pace.pause,
     )
-    sched = Scheduler(url, rules=False)  # a noonmark.yaml that happens to lie here is another application's
+    sched = Scheduler(
+        url, rules=False, clock=clock
+    )  # a noonmark.yaml that happens to lie here is another application's
     _declare_runs(sched, copilot, pace)
     _declare_round(sched, copilot, pace)
     _declare_metrics(sched, copilot, pace)
@@ -235,7 +238,8 @@ def _declare_metrics(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
         reason="The report may be written when every live worker has written its part of the date.",
     )
     def close_metrics(ctx: ContextSync) -> str:
-        live = [Live(name=each.id, started_at=each.started_at) for each in sched.workers(alive=True)]
+        workers = [each for each in sched.workers(alive=True) if "aggregate_metrics" in each.jobs]
+        live = [Live(name=each.id, started_at=each.started_at) for each in workers]
         missing = copilot.unfinished_parts(ctx.business_date, live)
         if missing:
             raise RetryLater(f"no part of {ctx.business_date} yet from {', '.join(missing)}", after=pace.metrics)
@@ -270,7 +274,7 @@ def _profile(name: str, start: datetime | None) -> Profile:
     if name == "demo":
         return Profile(
             rebuild="5s", metrics="10s", digest_delay="4s", lease="10s", recheck="5s", pause=3.0,
-            demo_start=start or clock.now(),
+            demo_start=start or now(),
         )  # fmt: skip
     raise ValueError(f"there is no profile {name!r}; there are normal and demo")
 
