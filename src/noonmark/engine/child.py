@@ -1,6 +1,7 @@
 """The interpreter of a job with ``isolation="process"``: imports the function, runs it, says how it ended.
 
-Promise: the job's context works here as anywhere else; everything durable is asked of the parent, which holds the lease.
+Promise: the job's context works here as anywhere else; everything durable is asked of the parent, which holds the
+lease.
 
 Rule of the file: one conversation over one socket, JSON, one object a line; the store is never opened here.
 """
@@ -105,7 +106,8 @@ def ending(fn: Callable[[], Any]) -> dict[str, Any]:
         text = "".join(traceback.format_exception(error))
         kinds = ((Retry, "retry"), (DoNotRetry, "do_not_retry"), (EffectUnknown, "effect_unknown"), (LeaseLost, "lost"))
         kind = next((kind for type_, kind in kinds if isinstance(error, type_)), "error")
-        after = error.after // timedelta(microseconds=1) if isinstance(error, Retry) and error.after is not None else None
+        wait = error.after if isinstance(error, Retry) else None
+        after = None if wait is None else wait // timedelta(microseconds=1)
         return {"op": "end", "kind": kind, "value": text[-PAYLOAD_LIMIT:], "after": after}
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)

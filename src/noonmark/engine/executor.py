@@ -1,7 +1,7 @@
 """Where jobs run: coroutines on a loop of their own, functions in threads, commands and processes in groups.
 
-Promises: the engine's loop never executes a job; what a job raises, SystemExit included, ends that run and nothing else;
-a whole batch costs one hand-over and its completions one wake-up.
+Promises: the engine's loop never executes a job; what a job raises, SystemExit included, ends that run and nothing
+else; a whole batch costs one hand-over and its completions one wake-up.
 
 Rule of the file: an executor reports each run once, through the ``Inbox``, and decides nothing.
 """
@@ -169,7 +169,7 @@ class JobLoop:
         self._loop.call_soon_threadsafe(self._cancel, run)
 
     def close(self) -> None:
-        """Cancel what still runs, give it a moment, end the loop.  A blocked loop is left behind: its thread is a daemon."""
+        """Cancel what still runs, give it a moment, end the loop; a blocked one is left to its daemon thread."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=2)
 
@@ -208,7 +208,7 @@ class JobLoop:
 
 
 class ThreadPool:
-    """Daemon threads, as many as are needed at once: a hung job must keep neither its successors nor the exit waiting."""
+    """Daemon threads, as many as are needed at once: a hung job must keep neither others nor the exit waiting."""
 
     def __init__(self, idle_limit: int = 32) -> None:
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()

@@ -32,7 +32,8 @@ class Clocked:
 def settlement(finish: Finish, rules: Rules, clocked: Clocked) -> Settlement | None:
     """Return what to record; None for a run that is no longer ours, which the look at its lapsed row will judge.
 
-    A success is offered in any case: a lapsed lease that nobody has looked at may still settle, the fence alone decides.
+    A success is offered in any case: a lapsed lease that nobody has looked at may still settle, the fence alone
+    decides.
     """
     run = finish.run
     if finish.ok:
@@ -91,10 +92,8 @@ def _failure(finish: Finish, clocked: Clocked) -> Settlement:
     )
     if run.effects and finish.retryable:
         code = "effects_started"
-    if outcome.event is Event.FAIL_RETRY:
+    if outcome.event is Event.FAIL_RETRY or not code:
         code = outcome.code
-    elif code in ("", "timed_out", "start_failed"):
-        code = outcome.code if retryable and outcome.code else code or outcome.code
     detail: dict[str, Any] = {**outcome.detail, **finish.detail}
     if run.stop_reason == "timed_out":
         detail["timeout"] = run.job.timeout

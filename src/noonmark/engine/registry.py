@@ -110,6 +110,7 @@ def resolve(text: str) -> Callable[..., Any]:
     for part in path.split("."):
         found = getattr(found, part)
     found = getattr(found, "__wrapped__", found) if not callable(found) else found
+    found = getattr(found, "__noonmark_function__", found)  # a decorated job: its handle hides that it is async
     if not callable(found):
         raise ValueError(f"run: {text!r} names something that cannot be called")
     return typing.cast(Callable[..., Any], found)
@@ -125,7 +126,7 @@ def handler_for(job: Job, fn: Callable[..., Any]) -> Handler:
         elif _is_context(hints.get(name, parameter.annotation)):
             context_param = name
         elif parameter.kind is parameter.POSITIONAL_ONLY and parameter.default is parameter.empty:
-            raise ValueError(f"job {job.name!r}: parameter {name!r} can only be passed by position; parameters come by name")
+            raise ValueError(f"job {job.name!r}: parameters come by name, but {name!r} can only be passed by position")
         elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             names.add(name)
     kind: Kind = "async" if inspect.iscoroutinefunction(fn) else "sync"

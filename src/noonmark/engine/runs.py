@@ -44,7 +44,9 @@ class Run:
         "trust_until",
     )
 
-    def __init__(self, *, row: Occurrence, job: Job, handler: Handler, fence: int, lease: Micros, asked: Micros) -> None:
+    def __init__(
+        self, *, row: Occurrence, job: Job, handler: Handler, fence: int, lease: Micros, asked: Micros
+    ) -> None:
         self.row = row
         self.job = job
         self.handler = handler
@@ -154,7 +156,7 @@ def parameters(run: Run) -> dict[str, Any]:
 
 
 def arguments(handler: Handler, params: Mapping[str, Any], context: object | None) -> dict[str, Any]:
-    """Return the keyword arguments of one call: the parameters the function names, and the context where it wants it."""
+    """Return the keyword arguments of one call: the parameters the function names, and the context if it wants it."""
     accepts = handler.accepts
     chosen = dict(params) if accepts is None else {name: params[name] for name in params if name in accepts}
     if handler.context_param is not None:

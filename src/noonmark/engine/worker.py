@@ -1,7 +1,7 @@
 """A worker: the engine with real threads, real clocks and real signals around it.
 
-Promises: ``run`` ends by SIGTERM or SIGINT with nothing lost (runs end within the grace, the rest is handed back; a second
-signal hands back at once); the same worker can be started inside another program and stopped from any thread.
+Promises: ``run`` ends by SIGTERM or SIGINT with nothing lost (runs end within the grace, the rest is handed back; a
+second signal hands back at once); the same worker can be started inside another program and stopped from any thread.
 
 Rule of the file: assembly only.
 """

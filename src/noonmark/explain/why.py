@@ -27,7 +27,8 @@ from noonmark.explain import evidence
 from noonmark.explain.absent import absence
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
 from noonmark.explain.find import Asked, Found, find
-from noonmark.explain.stories import in_range, short_error, tell
+from noonmark.explain.fragments import short_error
+from noonmark.explain.stories import in_range, tell
 from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
 
@@ -186,7 +187,7 @@ def _standing(decision: Decision, voice: Voice) -> str:
 def _lines(scene: Scene) -> tuple[str, ...]:
     row, voice = scene.row, scene.voice
     lines: list[str] = []
-    if row.generation > 1:
+    if row.generation:
         lines.append(voice.say("line_generation", generation=row.generation))
     if row.note and row.origin in (Origin.MANUAL, Origin.BACKFILL):
         lines.append(voice.say("line_note", actor=row.actor or voice.say("nobody"), note=row.note))
