@@ -130,7 +130,8 @@ def test_a_row_without_a_handler_waits_with_a_reason_and_runs_when_one_appears(m
 
 def test_a_series_without_a_handler_here_goes_on_and_loses_no_moment(make_world: MakeWorld) -> None:
     world = make_world(replicas=1)
-    job = make_job("meter", trigger=Every(period=MINUTE), catch_up=CatchUp(missed="all", max_delay=HOUR), overlap="allow")
+    catch_up = CatchUp(missed="all", max_delay=HOUR)
+    job = make_job("meter", trigger=Every(period=MINUTE), catch_up=catch_up, overlap="allow")
     declare(world.store, [job], actor="test")
     world.advance("3m5s")
     assert [row.code for row in world.rows("meter")] == ["handler_missing"] * 3 + [""]
