@@ -24,6 +24,7 @@ from typing import Any
 from noonmark.core.model import PAYLOAD_LIMIT
 from noonmark.engine.context import Context, ContextSync, RunFacts
 from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, Retry
+from noonmark.engine.registry import plain
 from noonmark.ports.clock import SystemClock
 
 
@@ -76,7 +77,7 @@ def find(greeting: Mapping[str, Any]) -> Callable[..., Any]:
     for part in rest:
         found = getattr(found, part)
     assert callable(found)
-    return found  # type: ignore[no-any-return]
+    return plain(found)
 
 
 def call(fn: Callable[..., Any], greeting: Mapping[str, Any], line: Line) -> Any:

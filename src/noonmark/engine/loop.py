@@ -21,6 +21,7 @@ from noonmark.core.model import (
     LOOK_LEASE,
     SECOND,
     Event,
+    Job,
     Micros,
     Occurrence,
     Settlement,
@@ -36,7 +37,7 @@ from noonmark.engine.gate import Gate
 from noonmark.engine.leases import Book, Duty
 from noonmark.engine.look import Looker
 from noonmark.engine.recording import Recorder
-from noonmark.engine.registry import Registry
+from noonmark.engine.registry import Handler, Registry
 from noonmark.engine.roster import FAR, Roster
 from noonmark.engine.rules import Rules
 from noonmark.engine.runs import Run
@@ -294,12 +295,15 @@ class Engine:
 
     async def _start_taken(self, rows: Sequence[Occurrence], asked: Micros) -> None:
         runs, orphans = [], []
+        known: dict[str, tuple[Job, Handler] | None] = {}  # looked up once a batch: most rows are of few jobs
         for row in rows:
-            job = self.rules.job(row.job)
-            handler = self.rules.handler(job) if job is not None else None
-            if job is None or handler is None:
+            if row.job not in known:
+                known[row.job] = self.rules.runs(row.job)
+            found = known[row.job]
+            if found is None:
                 orphans.append(row)
                 continue
+            job, handler = found
             run = Run(row=row, job=job, handler=handler, fence=row.fence, lease=job.lease, asked=asked)
             run.quiet = True
             runs.append(run)
