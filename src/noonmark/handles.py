@@ -11,7 +11,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from noonmark.core import times
 from noonmark.core.model import PAYLOAD_LIMIT, Job, Micros, Origin
@@ -20,6 +20,7 @@ from noonmark.rules.parts import Length
 from noonmark.words import micros
 
 if TYPE_CHECKING:
+    from noonmark.engine.context import Context, ContextSync
     from noonmark.scheduler import Scheduler
     from noonmark.views import Enqueued, Evaluation
 
@@ -135,6 +136,17 @@ class JobHandle(Generic[P, R]):
         except TypeError as error:
             raise TypeError(f"{self._name}: {error}") from None
         return storable(self._name, _flat(bound))
+
+
+class Decorator(Protocol):
+    """Turns a function into a typed handle; the context parameter is no argument of a call."""
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> JobHandle[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[ContextSync, P], R], /) -> JobHandle[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> JobHandle[P, R]: ...
 
 
 def _flat(bound: inspect.BoundArguments) -> dict[str, Any]:
