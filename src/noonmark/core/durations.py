@@ -94,7 +94,7 @@ def _plain(text: str) -> Micros:
     compact = text.replace(" ", "")
     if re.fullmatch(r"[0-9.]+", compact):
         raise ValueError(
-            f'"{text[:40]}" has no unit, so it could be seconds or minutes; write "{compact[:20]}s" or "{compact[:20]}m"'
+            f'"{text[:40]}" has no unit, so is it seconds or minutes? write "{compact[:20]}s" or "{compact[:20]}m"'
         )
     while position < len(compact):
         match = _PART.match(compact, position)

@@ -204,7 +204,7 @@ def window_bounds(
 
 
 def window_of_day(window: Window, us: Micros, tz: str) -> tuple[Micros | None, Micros | None]:
-    """Return today's instance of the window: the one that contains the instant, else its local date's, closed or not."""
+    """Return today's instance of the window: the one that contains the instant, else the local date's, even closed."""
     bounds = window_bounds(window, us, tz)
     if window.length is not None or (bounds[0] is not None and bounds[0] <= us):
         return bounds
