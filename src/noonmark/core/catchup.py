@@ -109,8 +109,8 @@ def _skip(job: Job, row: Occurrence, now: Micros, revision: int) -> Step:
 def _newest_wanted(job: Job, row: Occurrence, now: Micros) -> Moment | None:
     """Return the moment that supersedes the row: due by now, newer, and not one that the calendar excludes.
 
-    Friday's moment must not give way to Saturday's where Saturdays are excluded: then neither would run.  Among excluded
-    moments the newest may stand for the others.
+    Friday's moment must not give way to Saturday's where Saturdays are excluded: then neither would run.  Among
+    excluded moments the newest may stand for the others.
     """
     newest = previous_moment(job, now + 1)
     if newest is None or newest.at <= row.scheduled_for:
