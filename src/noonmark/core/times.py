@@ -50,8 +50,15 @@ def from_datetime(moment: datetime) -> Micros:
 
 
 def local(us: Micros, tz: str) -> datetime:
-    """Return an instant as an aware datetime in the zone, its fold set."""
-    return to_datetime(us).astimezone(zone(tz))
+    """Return an instant as an aware datetime in the zone, its fold set.
+
+    Raises:
+        ValueError: unknown zone, or outside the years 1 to 9999.
+    """
+    try:
+        return to_datetime(us).astimezone(zone(tz))
+    except OverflowError:
+        raise ValueError(f"{us} microseconds are outside the years 1 to 9999 in {tz}") from None
 
 
 def resolve_local(naive: datetime, tz: str) -> Micros:

@@ -201,7 +201,9 @@ def resolve_wall(wall: Micros, tz: str) -> Micros:
     """Return the instant of wall-clock microseconds, as ``resolve_local`` does."""
     # Seen through the wall clock, the stretch [start + before, end + offset) is new: what lies before it has been, and
     # what lies before start + offset was jumped over.
-    for stretch in stretches_from(max(wall - 2 * DAY, EARLIEST), tz):
+    for stretch in stretches_from(wall - 2 * DAY, tz):
         if wall < stretch.end + stretch.offset:
             return max(stretch.start, wall - stretch.offset)
-    raise ValueError(f"local time {naive_local(wall).isoformat()} is outside the years 1 to 9999")
+    raise ValueError(
+        f"local time {naive_local(wall).isoformat()} is too near the end of the calendar (years 1 to 9999)"
+    )
