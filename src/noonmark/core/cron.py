@@ -21,7 +21,7 @@ from functools import lru_cache
 from cronsim import CronSim, CronSimError
 
 from noonmark.core import cronfields, zones
-from noonmark.core.cronfields import CronError
+from noonmark.core.cronfields import CronError as CronError
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros
 from noonmark.core.zones import Stretch
 
@@ -289,8 +289,7 @@ def _shortest_gap(hours: tuple[int, ...], minutes: tuple[int, ...], seconds: tup
     if len(minutes) == 1:
         return hour_apart * HOUR
     distances = _distances(minutes, 60)
-    inner = min(distances[:-1])
-    return min(inner, distances[-1] if hour_apart == 1 else (hour_apart - 1) * 60 + distances[-1]) * MINUTE
+    return min(*distances[:-1], (hour_apart - 1) * 60 + distances[-1]) * MINUTE
 
 
 def _distances(values: tuple[int, ...], turn: int) -> list[int]:

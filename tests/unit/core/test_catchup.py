@@ -163,6 +163,9 @@ def test_skip_keeps_a_newest_moment_that_is_in_time() -> None:
     (record,), plain, (newest,) = split(step)
     assert (plain, newest.scheduled_for) == ([], utc("2026-11-29T08:00Z"))
     assert record.range_until == utc("2026-11-29T07:55Z")
+    assert split(look(rule, frontier(rule, "2026-11-29T07:00Z"), "2026-11-29T08:00Z"))[2][0].scheduled_for == utc(
+        "2026-11-29T08:00Z"
+    )
     again = look(rule, stored(newest), "2026-11-29T08:00:20Z")
     assert again.decision is None
 

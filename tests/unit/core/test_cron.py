@@ -127,7 +127,8 @@ def test_next_and_previous_and_matches_agree_with_a_scan_of_every_minute(
     # Away from the edges, where the scan sees neither the time before a gap nor the first pass of a fold.
     low, high = start + 4 * HOUR, start + 3 * DAY - 4 * HOUR
     inside = [at for at in expected if low < at < high]
-    walked, at = [], low
+    walked: list[int] = []
+    at = low
     while (following := rule.next_after(at)) is not None and following < high and len(walked) < 4000:
         walked.append(at := following)
     assert walked == inside
@@ -288,7 +289,7 @@ def test_what_cannot_be_read_is_refused_with_the_field_or_the_remedy(expression:
 
 def test_a_number_instead_of_text_is_refused() -> None:
     with pytest.raises(cron.CronError, match="quote it"):
-        cron.parse_cron(5, "UTC")  # type: ignore[arg-type]
+        cron.parse_cron(5, "UTC")
 
 
 def test_an_unknown_zone_is_refused_with_the_nearest_one() -> None:
