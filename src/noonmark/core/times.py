@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros, Window
 from noonmark.core.zones import EPOCH, EPOCH_DATE, local_micros, resolve_wall, stretches_from
@@ -188,12 +189,7 @@ def window_bounds(
     """
     if window.length is not None:
         return scheduled, scheduled + window.length
-    problems = check_window(window)
-    if problems:
-        raise ValueError(problems[0])
-    start, end = _clock(window.start or "") or 0, _clock(window.end or "") or 0
-    if end < start:
-        end += DAY
+    start, end = _span(window)
     shown = local_micros(local(scheduled, tz).replace(tzinfo=None))
     today = (shown if meant is None else meant) // DAY
     for day in range(today - 1, today + 8):
@@ -216,9 +212,19 @@ def window_of_day(window: Window, us: Micros, tz: str) -> tuple[Micros | None, M
     if window.length is not None or (bounds[0] is not None and bounds[0] <= us):
         return bounds
     midnight = local_micros(local(us, tz).replace(tzinfo=None)) // DAY * DAY
-    start, end = _clock(window.start or "") or 0, _clock(window.end or "") or 0
-    today = _openings(midnight + start, midnight + end + (DAY if end < start else 0), tz)
+    start, end = _span(window)
+    today = _openings(midnight + start, midnight + end, tz)
     return today[-1] if today else bounds
+
+
+@lru_cache(maxsize=1024)
+def _span(window: Window) -> tuple[Micros, Micros]:
+    """Return start and end in microseconds after midnight, the end a day later where the window crosses it."""
+    problems = check_window(window)
+    if problems:
+        raise ValueError(problems[0])
+    start, end = _clock(window.start or "") or 0, _clock(window.end or "") or 0
+    return start, end + DAY if end < start else end
 
 
 def _openings(low: Micros, high: Micros, tz: str) -> list[tuple[Micros, Micros]]:
