@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
-COMMANDS = (
-    "init demo dev worker jobs show next why history run retry cancel mark pause resume signal flags backlog leases "
-    "verify rules schema version"
-).split()
+import noonmark as noonmark_package
+
+COMMANDS = [
+    *("init", "demo", "dev", "worker", "jobs", "show", "next", "why", "history", "run", "retry", "cancel", "mark"),
+    *("pause", "resume", "signal", "flags", "backlog", "leases", "verify", "rules", "schema", "version"),
+]
 READS = (
     ["jobs"],
     ["show", "hello"],
@@ -53,7 +55,8 @@ def folder(tmp_path: Path) -> Path:
 def environment(**more: str) -> dict[str, str]:
     dropped = ("NOONMARK_", "LC_", "LANG", "PYTHONDONTWRITEBYTECODE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    return {**kept, "LANG": "C.UTF-8", "PYTHONUTF8": "1", **more}
+    source = str(Path(noonmark_package.__file__ or "").parents[1])
+    return {**kept, "LANG": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONPATH": source, **more}
 
 
 def noonmark(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -69,13 +72,19 @@ def noonmark(folder: Path, *args: str, **env: str) -> subprocess.CompletedProces
 
 
 def start_worker(folder: Path, *more: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "noonmark.faces.cli", "worker", "jobs.py", "--name", "w1", *more],
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=(folder / "worker.log").open("wb"),
-    )
+    return start(folder, "worker", "jobs.py", "--name", "w1", *more)
+
+
+def start(folder: Path, *args: str) -> subprocess.Popen[bytes]:
+    """Start a command that goes on; what it says goes to a file."""
+    with (folder / "said.log").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "noonmark.faces.cli", *args],
+            cwd=folder,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
 
 
 def stop(process: subprocess.Popen[bytes]) -> int:
@@ -135,11 +144,55 @@ def test_a_worker_runs_a_job_and_the_ledger_proves_it(folder: Path) -> None:
         assert " on w1, done after " in told.stdout or "running now" in told.stdout or "due" in told.stdout
     finally:
         code = stop(process)
-    assert code == 0, (folder / "worker.log").read_text(encoding="utf-8")
+    assert code == 0, (folder / "said.log").read_text(encoding="utf-8")
     proved = noonmark(folder, "verify", "--since", "1h")
     assert proved.returncode == 0, proved.stdout
     assert proved.stdout.splitlines()[-1] == "OK"
     assert "0 ran twice · 0 missing" in proved.stdout
+
+
+RULES = """\
+version: 1
+jobs:
+  echo:
+    schedule: {every: 1s}
+    command: ["true"]
+    dedupe_key: "echo:{scheduled_for}"
+    reason: A command is a job, too.
+"""
+
+
+def test_a_worker_runs_a_rules_file_and_logs_json_lines(folder: Path) -> None:
+    (folder / "noonmark.yaml").write_text(RULES, encoding="utf-8")
+    process = start(folder, "worker", "noonmark.yaml", "--log-format", "json")
+    try:
+        until(folder, ["why", "echo"], '"on_time"')
+    finally:
+        code = stop(process)
+    log = (folder / "said.log").read_text(encoding="utf-8")
+    assert code == 0, log
+    lines = [json.loads(line) for line in log.splitlines()]
+    assert all(line["v"] == 1 and line["level"] and line["message"] for line in lines)
+    assert any("echo" in line["message"] for line in lines)
+
+
+def test_a_worker_finds_a_module_by_name(folder: Path) -> None:
+    process = start(folder, "worker", "jobs:sched")
+    try:
+        until(folder, ["jobs"], '"tick"')
+    finally:
+        assert stop(process) == 0, (folder / "said.log").read_text(encoding="utf-8")
+
+
+def test_a_refused_app_is_told_at_its_line_and_ends_with_2(folder: Path) -> None:
+    (folder / "jobs.py").write_text(
+        JOBS.replace('retry=0, reason="Sent when somebody asks."', "retry=0"), encoding="utf-8"
+    )
+    answer = noonmark(folder, "worker", "jobs.py")
+    assert answer.returncode == 2
+    assert "Traceback" not in answer.stderr
+    assert "reason" in answer.stderr
+    assert "jobs.py:" in answer.stderr
 
 
 def test_a_run_that_fails_is_told_retried_marked_and_refused(folder: Path) -> None:
@@ -164,13 +217,7 @@ def test_a_run_that_fails_is_told_retried_marked_and_refused(folder: Path) -> No
 
 
 def test_dev_starts_anew_when_a_file_changes_and_leaves_nothing_behind(folder: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "noonmark.faces.cli", "dev", "jobs.py", "--poll", "0.1"],
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=(folder / "dev.log").open("wb"),
-    )
+    process = start(folder, "dev", "jobs.py", "--poll", "0.1")
     try:
         until(folder, ["jobs"], '"tick"')
         (folder / "jobs.py").write_text(
@@ -180,7 +227,7 @@ def test_dev_starts_anew_when_a_file_changes_and_leaves_nothing_behind(folder: P
     finally:
         process.send_signal(signal.SIGINT)
         code = process.wait(timeout=20)
-    assert code == 130, (folder / "dev.log").read_text(encoding="utf-8")
+    assert code == 130, (folder / "said.log").read_text(encoding="utf-8")
     assert all(not worker["awake"] for worker in json.loads(noonmark(folder, "leases", "--json").stdout)["workers"])
 
 
