@@ -21,6 +21,7 @@ from noonmark.core.moments import next_moment as next_moment
 from noonmark.core.moments import previous_moment as previous_moment
 
 EACH_WORKER = "each_worker"
+_CALLS = {Origin.MANUAL: "m", Origin.BACKFILL: "b"}
 
 
 def subjects(job: Job) -> list[tuple[str, dict[str, str]]]:
@@ -187,26 +188,17 @@ def row_for_call(
     by_person = origin in (Origin.MANUAL, Origin.BACKFILL)
     moment = moment_at(job, due_at) if origin is Origin.BACKFILL else None
     date = business_date or (moment.business_date if moment else times.business_date(due_at, job.tz, job.business_date))
-    values = {**subject_values(job, subject), **params}
-    rendered = (
-        key
-        if key is not None
-        else keys.row_key(
-            job,
-            business_date=date,
-            scheduled_for=due_at,
-            subject=subject,
-            subject_params=subject_values(job, subject),
-            params=params,
+    values = subject_values(job, subject)
+    if key is None:
+        key = keys.row_key(
+            job, business_date=date, scheduled_for=due_at, subject=subject, subject_params=values, params=params
         )
-    )
     start = now if origin is Origin.BACKFILL else due_at
     not_before, not_after = _window_today(job, start) if by_person else _window(job, due_at)
-    prefix = {Origin.MANUAL: "m", Origin.BACKFILL: "b"}.get(origin, "l")
     return NewOccurrence(
         job=job.name,
-        identity=moment.identity if moment else f"{prefix}:{request_id}",
-        key=rendered,
+        identity=moment.identity if moment else f"{_CALLS.get(origin, 'l')}:{request_id}",
+        key=key,
         scheduled_for=due_at,
         due_at=start,
         subject=subject,
@@ -220,7 +212,7 @@ def row_for_call(
         gated=_gated(job),
         claim=True,
         again=again,
-        params=_json(values),
+        params=_json({**values, **params}),
         revision=revision,
         actor=actor,
         note=note,
