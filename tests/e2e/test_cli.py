@@ -151,6 +151,50 @@ def test_a_worker_runs_a_job_and_the_ledger_proves_it(folder: Path) -> None:
     assert "0 ran twice · 0 missing" in proved.stdout
 
 
+RULES = """\
+version: 1
+jobs:
+  echo:
+    schedule: {every: 1s}
+    command: ["true"]
+    dedupe_key: "echo:{scheduled_for}"
+    reason: A command is a job, too.
+"""
+
+
+def test_a_worker_runs_a_rules_file_and_logs_json_lines(folder: Path) -> None:
+    (folder / "noonmark.yaml").write_text(RULES, encoding="utf-8")
+    process = start(folder, "worker", "noonmark.yaml", "--log-format", "json")
+    try:
+        until(folder, ["why", "echo"], '"on_time"')
+    finally:
+        code = stop(process)
+    log = (folder / "said.log").read_text(encoding="utf-8")
+    assert code == 0, log
+    lines = [json.loads(line) for line in log.splitlines()]
+    assert all(line["v"] == 1 and line["level"] and line["message"] for line in lines)
+    assert any("echo" in line["message"] for line in lines)
+
+
+def test_a_worker_finds_a_module_by_name(folder: Path) -> None:
+    process = start(folder, "worker", "jobs:sched")
+    try:
+        until(folder, ["jobs"], '"tick"')
+    finally:
+        assert stop(process) == 0, (folder / "said.log").read_text(encoding="utf-8")
+
+
+def test_a_refused_app_is_told_at_its_line_and_ends_with_2(folder: Path) -> None:
+    (folder / "jobs.py").write_text(
+        JOBS.replace('retry=0, reason="Sent when somebody asks."', "retry=0"), encoding="utf-8"
+    )
+    answer = noonmark(folder, "worker", "jobs.py")
+    assert answer.returncode == 2
+    assert "Traceback" not in answer.stderr
+    assert "reason" in answer.stderr
+    assert "jobs.py:" in answer.stderr
+
+
 def test_a_run_that_fails_is_told_retried_marked_and_refused(folder: Path) -> None:
     process = start_worker(folder)
     try:

@@ -7,6 +7,7 @@ checked in ``evidence.py``.
 from __future__ import annotations
 
 import json
+import re
 
 from noonmark.core import times
 from noonmark.core.model import (
@@ -120,7 +121,7 @@ def _assemble(
         runs=story.attempts,
         run_lines=_run_lines(scene),
         lines=lines,
-        remedy=telling.remedy,
+        remedy=_filled_in(telling.remedy, row),
         commands=_commands(row, telling.outcome),
     )
 
@@ -239,6 +240,11 @@ def _commands(row: Occurrence, outcome: str) -> tuple[str, ...]:
     if outcome == "refused_duplicate" and row.duplicate_of:
         return (f"noonmark why --occurrence r{row.duplicate_of}",)
     return ()
+
+
+def _filled_in(remedy: str, row: Occurrence) -> str:
+    """Put this occurrence into the commands of a remedy, so that they can be copied."""
+    return re.sub(r"\bJOB\b", row.job, re.sub(r"\bRUN\b", f"r{row.id}", remedy))
 
 
 def _explain_absence(store: Store, found: Found, asked: Asked, voice: Voice) -> Explanation:

@@ -107,6 +107,24 @@ def test_run_now_uses_the_key_of_the_day_and_says_why(sched: Scheduler) -> None:
     assert report.run_now(reason="and again").duplicate_of == first.id
 
 
+def test_a_job_for_each_subject_wants_to_know_for_which(sched: Scheduler) -> None:
+    @sched.job(every("5m"), each={"channel": ["ops", "sales"]}, key="r:{date}:{channel}", reason="x")
+    def report(channel: str) -> None: ...
+
+    @sched.job(manual(), each={"channel": ["ops", "sales"]}, params={"n": 1}, reason="x")
+    def without(n: int) -> None: ...
+
+    assert report.run_now(reason="x", channel="ops").key == "r:2026-11-28:ops"
+    assert report.later("1m")(channel="sales").key == "r:2026-11-28:sales"
+    assert {row.subject for row in sched.occurrences("report")} == {"channel=ops", "channel=sales"}
+    with pytest.raises(ValueError, match="say for which; there are ops, sales"):
+        report.run_now(reason="x")
+    with pytest.raises(ValueError, match="has no channel 'art'"):
+        report.later("1m")("art")
+    without.run_now(reason="x", channel="ops")
+    assert [dict(row.params) for row in sched.occurrences("without")] == [{"channel": "ops"}]
+
+
 def test_signals_are_versions_and_a_repeat_changes_nothing(sched: Scheduler) -> None:
     assert sched.signal("corpus.index") == 1
     assert sched.signal("corpus.index") == 1

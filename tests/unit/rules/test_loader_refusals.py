@@ -192,6 +192,19 @@ def test_a_bad_head_leaves_no_job_to_trust() -> None:
     assert [each.code for each in loaded.problems] == ["duration_not_text"]
 
 
+def test_a_wrong_default_is_told_once_and_spoils_every_job_it_reaches() -> None:
+    text = """version: 1
+defaults: {timeout: 90x}
+jobs:
+  a: {every: 5m, reason: ok}
+  b: {every: 5m, reason: ok}
+  c: {every: 5m, timeout: 5m, reason: ok}
+"""
+    loaded = loader.loads(text, keep_good=True)
+    assert [job.name for job in loaded.jobs] == ["c"]
+    assert [(each.code, each.path) for each in loaded.problems] == [("bad_duration", "defaults.timeout")]
+
+
 def test_a_name_written_twice_spoils_its_own_job_only() -> None:
     text = (
         "version: 1\njobs:\n  a: {every: 5m, every: 6m, reason: ok}\n"

@@ -166,7 +166,8 @@ def test_non_ascii_works_everywhere(tmp_path: Path) -> None:
     path = tmp_path / "规则.yaml"
     path.write_text(
         "\ufeffversion: 1\njobs:\n  日报:\n    cron: '0 9 * * *'\n    tz: Asia/Shanghai\n"
-        "    key: '日报:{business_date}'\n    depends_on: ['数据就绪:{date}']\n    params: {渠道: 运营 🚀}\n    reason: 运营九点看日报。\n",
+        "    key: '日报:{business_date}'\n    depends_on: ['数据就绪:{date}']\n"
+        "    params: {渠道: 运营 🚀}\n    reason: 运营九点看日报。\n",
         encoding="utf-8",
     )
     (job,) = loader.load(path).jobs
