@@ -100,7 +100,7 @@ def _head(root: Map, reporter: Reporter) -> tuple[Map, Map | None]:
         reporter.at("", code, mark, detail)
 
     shapes.refuse_later(root, shapes.LATER_TOP, report)
-    for name in [name for name in root if name not in schema.KNOWN[""]]:
+    for name in [name for name in root if name not in schema.KNOWN[""] and not name.startswith("x-")]:
         _, mark = root.drop(name)
         hint, hint_zh = suggestion(name, "")
         report("unknown_field", shapes.at_name(mark), hint=hint, hint_zh=hint_zh)

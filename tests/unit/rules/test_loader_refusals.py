@@ -266,7 +266,7 @@ def test_a_billion_laughs_are_refused_quickly() -> None:
     assert str(ALIAS_LIMIT) in found.text()
 
 
-@pytest.mark.parametrize("text", ["a: &a [*a]", "a: &a {b: *a}", "[" * 5000, "{a: " * 200 + "1" + "}" * 200])
+@pytest.mark.parametrize("text", ["a: &a [*a]", "a: &a {b: *a}", "[" * 400, "{a: " * 200 + "1" + "}" * 200])
 def test_endless_or_deep_nesting_is_refused(text: str) -> None:
     with pytest.raises(ProblemList) as refused:
         loader.loads(text)

@@ -96,6 +96,8 @@ SAME = [
     ("catch_up: {enabled: false}", "catch_up: {missed: skip}"),
     ("catch_up: {enabled: true}", "catch_up: {}"),
     ("retry: {max_attempts: 3}", "retry: {max: 3}"),
+    ("retry: 3", "retry: {max: 3}"),
+    ("allow_weekend: false", "guardrails: {allow_weekend: false}"),
     ("retry: {backoff: 2s..3m}", "retry: {base: 2s, cap: 3m}"),
     ("depends_on: a.ready", "depends_on: [a.ready]"),
     ("depends_on: [a.ready]", "depends_on: [{flag: a.ready}]"),
@@ -153,8 +155,9 @@ jobs:
 
 def test_anchors_and_merges_of_yaml_work_and_what_is_written_stands() -> None:
     text = """version: 1
+x-usual: &usual {every: 5m, reason: x, timeout: 5m}
 jobs:
-  a: &usual {every: 5m, reason: x, timeout: 5m}
+  a: *usual
   b: {<<: *usual, timeout: 6m}
   c: *usual
 """
@@ -179,6 +182,10 @@ def test_json_is_yaml() -> None:
     text = '{"version": 1, "jobs": {"a": {"schedule": {"every": "5m"}, "window": {"length": "2h"}, "reason": "x"}}}'
     (job,) = loader.loads(text).jobs
     assert job.window == Window(length=2 * HOUR)
+
+
+def test_signs_that_json_writes_in_two_halves_are_one(job_of: JobOf) -> None:
+    assert job_of('params: {a: "\\ud83d\\ude80"}').params == {"a": "🚀"}
 
 
 def test_no_jobs_at_all_is_said_by_an_empty_mapping() -> None:
