@@ -256,3 +256,18 @@ def test_a_moved_moment_keeps_what_was_left_of_its_window() -> None:
     job = cron_job("30 2 * * *", NEW_YORK, window=Window(start="02:00", end="03:00"))
     (row,) = series.frontier_rows(job, at("2026-03-07T17:00:00Z"), revision=1)
     assert (row.not_before, row.not_after) == (at("2026-03-08T07:00:00Z"), at("2026-03-08T07:30:00Z"))
+
+
+def test_two_calls_for_one_moment_are_one_thing_only_when_their_params_are_the_same() -> None:
+    job = Job(name="digest", trigger=Manual(), reason="r")
+    keys = [call(job, at("2026-11-28T05:00:00Z"), Origin.LATER, params={"run": run}).key for run in ("r1", "r1", "r2")]  # type: ignore[attr-defined]
+    assert keys[0] == keys[1] != keys[2]
+    assert keys[0].startswith("digest::2026-11-28T05:00:00Z:")
+    assert call(job, at("2026-11-28T05:00:00Z"), Origin.LATER).key == "digest::2026-11-28T05:00:00Z"  # type: ignore[attr-defined]
+
+
+def test_a_call_of_an_events_job_stands_for_the_event() -> None:
+    job = Job(name="unpaid", trigger=OnEvent(name="order.created"), reason="r", key="unpaid:{event.order_id}")
+    assert call(job, at("2026-11-28T05:00:00Z"), Origin.LATER, params={"order_id": 42}).key == "unpaid:42"  # type: ignore[attr-defined]
+    unnamed = call(replace(job, key=""), at("2026-11-28T05:00:00Z"), Origin.LATER, params={"order_id": 42})
+    assert unnamed.key == "unpaid::l%3Aq1"  # type: ignore[attr-defined]
