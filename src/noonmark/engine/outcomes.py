@@ -88,7 +88,7 @@ def _success(finish: Finish, rules: Rules) -> Settlement:
         detail=json.dumps(dict(finish.detail), ensure_ascii=False) if finish.detail else "{}",
         ledger=not run.quiet or finish.code != "succeeded",
         facts=facts,
-        alerts=alerts_for(run.job, row, Event.SUCCEED, finish.code, {}) if row.attempt > 1 else (),
+        alerts=alerts_for(run.job, row, Event.SUCCEED, finish.code, {}),
         result=finish.result,
     )
 
