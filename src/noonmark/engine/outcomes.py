@@ -129,7 +129,7 @@ def _ended(
         code=code,
         detail=json.dumps(said, ensure_ascii=False, default=str),
         alerts=alerts(finish, event, code, said),
-        error=finish.error,
+        error=finish.error or f"it returned after it was told to stop ({run.stop_reason})",
     )
 
 
