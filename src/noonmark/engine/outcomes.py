@@ -58,6 +58,21 @@ def hand_back(finish: Finish, now: Micros) -> Settlement:
     )
 
 
+def plain_outcome(finish: Finish) -> Settlement:
+    """Return the outcome without anything that has to be worked out: the last resort."""
+    run = finish.run
+    is_success = finish.ok and not run.saw_stop
+    return Settlement(
+        occurrence_id=run.row.id,
+        fence=run.fence,
+        event=Event.SUCCEED if is_success else Event.FAIL_MANUAL,
+        verdict=Verdict.SHOULD_RUN,
+        code="succeeded" if is_success else "failed_final",
+        result=finish.result,
+        error=finish.error,
+    )
+
+
 def _success(finish: Finish, rules: Rules) -> Settlement:
     run = finish.run
     row = run.row

@@ -287,4 +287,7 @@ def _misfortune(world: World, dice: Any) -> None:
     elif replica.is_paused:
         world.resume(number)
     else:
-        dice.choice([world.kill, world.pause, lambda n: world.replicas[n].gate.fail(5), lambda _: None])(number)
+        gate = replica.gate
+        dice.choice(
+            [world.kill, world.pause, lambda _: gate.fail(5), lambda _: gate.lose_replies(3), lambda _: None]
+        )(number)
