@@ -42,7 +42,8 @@ def main() -> None:
     options = parser.parse_args()
     wanted = options.what or ["drain", "lateness", "idle"]
     print(
-        f"# {platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+        f"# {platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores,"
+        f" load {os.getloadavg()[0]:.1f}"
     )
     if "drain" in wanted:
         drain(options.runs)

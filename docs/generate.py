@@ -25,7 +25,7 @@ def main() -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     if "--check" in sys.argv and stale:
-        print("out of date, run `python docs/generate.py`:", ", ".join(stale), file=sys.stderr)  # noqa: T201
+        print("out of date, run `python docs/generate.py`:", ", ".join(stale), file=sys.stderr)
         return 1
     return 0
 
@@ -47,7 +47,7 @@ def cli_page() -> str:
     """Return the reference of the command line."""
     import click
 
-    from noonmark.faces.cli.__main__ import cli
+    from noonmark.faces.cli.__main__ import noonmark as cli
 
     out = ["# Command line", "", "Generated from the program by `python docs/generate.py`.", ""]
     context = click.Context(cli, info_name="noonmark")
@@ -55,8 +55,6 @@ def cli_page() -> str:
         "```",
         cli.get_help(context),
         "```",
-        "",
-        "Exit codes: 0 yes, done · 1 the answer is no (verify found something, a check failed) · 2 usage · 3 would not run, or refused as a duplicate · 4 store unreachable or unusable · 5 not found · 130 interrupted.",
         "",
     ]
     for name in cli.list_commands(context):
@@ -83,7 +81,8 @@ def rules_page() -> str:
         "",
     ]
     out += [
-        "YAML 1.2. Times of day must be quoted. Unknown fields are errors, with the nearest name. Errors name file:line:column.",
+        "YAML 1.2. Times of day must be quoted. Unknown fields are errors, with the nearest name."
+        " Errors name file:line:column.",
         "",
     ]
     seen: set[str] = set()
@@ -144,7 +143,8 @@ def reasons_page() -> str:
     out = [
         "# Reasons",
         "",
-        "Every outcome carries one of these codes; they are permanent. Generated from `core/reasons.py` by `python docs/generate.py`.",
+        "Every outcome carries one of these codes; they are permanent."
+        " Generated from `core/reasons.py` by `python docs/generate.py`.",
         "",
     ]
     for code in sorted(REASONS):
