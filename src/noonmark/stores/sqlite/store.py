@@ -70,7 +70,6 @@ class SqliteStore:
         self._path = Path(path)
         self._synchronous = synchronous
         self._clock = StoreClock(clock or SystemClock())
-        self._pid = os.getpid()
         prepare(self._path, synchronous, self._clock)
         courtesy = Courtesy()
         self._main = Link(self._path, synchronous, self._clock, courtesy)

@@ -81,6 +81,7 @@ CREATE INDEX occurrence_series ON occurrence (job, scheduled_for) WHERE due_at I
 CREATE INDEX occurrence_key ON occurrence (key) WHERE key <> '';
 CREATE INDEX occurrence_job ON occurrence (job, scheduled_for);
 CREATE INDEX occurrence_scheduled ON occurrence (scheduled_for);
+CREATE INDEX occurrence_failed ON occurrence (scheduled_for) WHERE state = 'FAILED_MANUAL';
 CREATE INDEX occurrence_range ON occurrence (range_until) WHERE range_until IS NOT NULL;
 
 -- Keys that are taken.  Never pruned, and apart from the history of runs, so that no clean-up frees a key.
