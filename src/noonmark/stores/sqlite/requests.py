@@ -65,7 +65,7 @@ def settled_to_plain(answers: Sequence[Settled]) -> Any:
     return [[length, asdict(answer)] for length, answer in _fold(answers)]
 
 
-def settled_from_plain(plain: Any) -> list[Settled]:
+def settled_from_plain(_tx: Transaction, plain: Any) -> list[Settled]:
     """Return the answers of a settle as first given."""
     runs = []
     for length, fields in plain:
@@ -80,7 +80,7 @@ def added_to_plain(answers: Sequence[Added]) -> Any:
     return [[answer.outcome, answer.id, answer.duplicate_of] for answer in answers]
 
 
-def added_from_plain(plain: Any) -> list[Added]:
+def added_from_plain(_tx: Transaction, plain: Any) -> list[Added]:
     """Return the answers of an add as first given."""
     return [Added(outcome=outcome, id=row, duplicate_of=holder) for outcome, row, holder in plain]
 
@@ -90,7 +90,7 @@ def acted_to_plain(answer: Acted) -> Any:
     return [answer.outcome, list(answer.ids), answer.state]
 
 
-def acted_from_plain(plain: Any) -> Acted:
+def acted_from_plain(_tx: Transaction, plain: Any) -> Acted:
     """Return the answer to an act as first given."""
     outcome, ids, state = plain
     return Acted(outcome=outcome, ids=tuple(ids), state=None if state is None else State(state))

@@ -1,5 +1,6 @@
 -- The first shape of a noonmark file.  Instants and durations are microseconds, UTC.
 -- A row is open exactly while due_at is not null: the partial indexes below rest on that.
+-- WITHOUT ROWID only where rows are short: a search among long ones reads their overflow pages.
 
 CREATE TABLE meta (
     name TEXT PRIMARY KEY,
@@ -102,7 +103,7 @@ CREATE TABLE attempt (
     outcome TEXT NOT NULL,
     error TEXT,
     PRIMARY KEY (occurrence_id, fence)
-) WITHOUT ROWID;
+);
 
 CREATE TABLE note (
     occurrence_id INTEGER NOT NULL,
@@ -126,7 +127,7 @@ CREATE TABLE fact (
     value TEXT,
     set_at INTEGER NOT NULL,
     actor TEXT NOT NULL
-) WITHOUT ROWID;
+);
 
 CREATE TABLE waiter (
     fact TEXT NOT NULL,
@@ -151,7 +152,7 @@ CREATE TABLE job (
     resumed_at INTEGER,
     pause_reason TEXT NOT NULL DEFAULT '',
     event TEXT NOT NULL DEFAULT ''
-) WITHOUT ROWID;
+);
 CREATE INDEX job_event ON job (event) WHERE event <> '';
 
 CREATE TABLE job_revision (
@@ -165,6 +166,7 @@ CREATE TABLE job_revision (
     actor TEXT NOT NULL,
     at INTEGER NOT NULL
 );
+CREATE UNIQUE INDEX job_revision_name ON job_revision (name, revision);
 
 CREATE TABLE worker (
     id TEXT PRIMARY KEY,
@@ -183,7 +185,7 @@ CREATE TABLE worker (
     jobs TEXT NOT NULL,
     gone_at INTEGER NOT NULL,                -- when it ended, else when it counts as dead
     reaped INTEGER NOT NULL DEFAULT 0        -- long gone, and nothing of its own is left
-) WITHOUT ROWID;
+);
 CREATE INDEX worker_gone ON worker (gone_at) WHERE reaped = 0;
 
 CREATE TABLE ledger (
@@ -226,5 +228,5 @@ CREATE TABLE request (
     id TEXT PRIMARY KEY,
     at INTEGER NOT NULL,
     answer TEXT NOT NULL
-) WITHOUT ROWID;
+);
 CREATE INDEX request_at ON request (at);
