@@ -80,7 +80,7 @@ class SqliteStore:
     @property
     def url(self) -> str:
         """Where it is."""
-        return f"sqlite:{self._path}"
+        return f"sqlite:///{self._path}"
 
     @property
     def capabilities(self) -> frozenset[Capability]:
