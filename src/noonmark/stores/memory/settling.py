@@ -43,7 +43,8 @@ def settle(tables: Tables, worker: str, item: Settlement, now: Micros) -> Settle
     for fact in item.facts:
         tables.set_fact(fact, now)
     for alert in item.alerts:
-        tables.alert(alert, now)
+        if alert.clear or event is item.event:  # a failure that a requested cancel overruled alarms nobody
+            tables.alert(alert, now)
     return answer
 
 
