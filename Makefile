@@ -1,0 +1,47 @@
+# Everything a person needs: `make demo`, `make test`, `make check`, `make bench`.
+# The virtual environment is made on first use, in .venv, with Python 3.11 or newer.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
+            $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
+VENV   := .venv
+BIN    := $(VENV)/bin
+JOBS   ?= 2
+READY  := $(VENV)/.ready
+
+.PHONY: demo test check format lint types floors bench clean setup
+
+setup: $(READY)
+
+$(READY): pyproject.toml apps/researchcopilot/pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "noonmark needs Python 3.11 or newer, and none was found on PATH." >&2; \
+	  echo "Say which to use: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,dev]' --editable apps/researchcopilot
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/noonmark demo
+
+test: $(READY)
+	@$(BIN)/python -m pytest -q -n $(JOBS)
+
+format: $(READY)
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix --quiet .
+
+lint: $(READY)
+	@$(BIN)/ruff format --check --quiet . || { echo "not formatted: make format" >&2; exit 1; }
+	@$(BIN)/ruff check --quiet .
+
+types: $(READY)
+	@$(BIN)/mypy
+
+floors: $(READY)
+	@$(BIN)/lint-imports
+
+check: lint types floors test
+
+bench: $(READY)
+	@$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) noonmark-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

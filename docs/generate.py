@@ -1,0 +1,158 @@
+"""Write the reference pages from the code itself, so that they cannot lie: ``python docs/generate.py [--check]``.
+
+Pages: the command line (from click), the rules file (from its JSON Schema), the reasons (from the catalogue) and the picture
+of the life cycle in concepts.md (from the transition table).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).resolve().parent
+
+
+def main() -> int:
+    """Write the pages, or with ``--check`` say which are out of date (exit 1)."""
+    stale = []
+    for path, text in pages().items():
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(path.relative_to(DOCS.parent).as_posix())
+        if "--check" not in sys.argv:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    if "--check" in sys.argv and stale:
+        print("out of date, run `python docs/generate.py`:", ", ".join(stale), file=sys.stderr)  # noqa: T201
+        return 1
+    return 0
+
+
+def pages() -> dict[Path, str]:
+    """Return every generated page, by path."""
+    return {
+        DOCS / "reference/cli.md": cli_page(),
+        DOCS / "reference/rules.md": rules_page(),
+        DOCS / "reference/reasons.md": reasons_page(),
+        DOCS / "concepts.md": with_picture((DOCS / "concepts.md").read_text(encoding="utf-8")),
+    }
+
+
+# --- command line ----------------------------------------------------------------------------------
+
+
+def cli_page() -> str:
+    """Return the reference of the command line."""
+    import click
+
+    from noonmark.faces.cli.__main__ import cli
+
+    out = ["# Command line", "", "Generated from the program by `python docs/generate.py`.", ""]
+    context = click.Context(cli, info_name="noonmark")
+    out += ["```", cli.get_help(context), "```", "", "Exit codes: 0 yes, done · 1 the answer is no (verify found something, a check failed) · 2 usage · 3 would not run, or refused as a duplicate · 4 store unreachable or unusable · 5 not found · 130 interrupted.", ""]
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        if command is None or command.hidden:
+            continue
+        inner = click.Context(command, info_name=name, parent=context)
+        out += [f"## noonmark {name}", "", "```", command.get_help(inner), "```", ""]
+    return "\n".join(out)
+
+
+# --- rules file ------------------------------------------------------------------------------------
+
+
+def rules_page() -> str:
+    """Return the reference of noonmark.yaml, every field with its type, default and meaning."""
+    from noonmark.rules.schema import schema
+
+    root = schema()
+    out = ["# Rules file: noonmark.yaml", "", "Generated from the JSON Schema (`noonmark schema`) by `python docs/generate.py`.", ""]
+    out += ["YAML 1.2. Times of day must be quoted. Unknown fields are errors, with the nearest name. Errors name file:line:column.", ""]
+    seen: set[str] = set()
+    out += list(section("The file", root, root, seen))
+    return "\n".join(out) + "\n"
+
+
+def section(title: str, node: dict[str, Any], root: dict[str, Any], seen: set[str]) -> Iterator[str]:
+    """Yield one object of the schema as a table, then the objects it refers to."""
+    yield f"## {title}"
+    yield ""
+    if node.get("description"):
+        yield str(node["description"]).replace("\n", " ")
+        yield ""
+    yield "| field | type | default | meaning |"
+    yield "|---|---|---|---|"
+    follow: list[str] = []
+    for name, field in node.get("properties", {}).items():
+        shown, refs = type_text(field)
+        follow += refs
+        default = f"`{field['default']}`" if field.get("default") not in (None, "", {}, []) else ""
+        meaning = str(field.get("description", "")).replace("\n", " ").replace("|", "\\|")
+        yield f"| `{name}` | {shown} | {default} | {meaning} |"
+    yield ""
+    for ref in follow:
+        if ref not in seen:
+            seen.add(ref)
+            yield from section(ref, root["$defs"][ref], root, seen)
+
+
+def type_text(field: dict[str, Any]) -> tuple[str, list[str]]:
+    """Return how a field's type is written, and which definitions it refers to."""
+    if "$ref" in field:
+        name = field["$ref"].rsplit("/", 1)[1]
+        return name, [name]
+    for joiner in ("anyOf", "oneOf", "allOf"):
+        if joiner in field:
+            parts = [type_text(part) for part in field[joiner] if part.get("type") != "null"]
+            return " or ".join(dict.fromkeys(text for text, _ in parts)), [ref for _, refs in parts for ref in refs]
+    if "enum" in field:
+        return " or ".join(f"`{value}`" for value in field["enum"]), []
+    if field.get("type") == "array":
+        inner, refs = type_text(field.get("items", {}))
+        return f"list of {inner}", refs
+    if field.get("type") == "object" and isinstance(field.get("additionalProperties"), dict):
+        inner, refs = type_text(field["additionalProperties"])
+        return f"mapping to {inner}", refs
+    return str(field.get("type", "any")), []
+
+
+# --- reasons ---------------------------------------------------------------------------------------
+
+
+def reasons_page() -> str:
+    """Return the catalogue of reasons, in both languages, with remedies."""
+    from noonmark.core.reasons import REASONS
+
+    out = ["# Reasons", "", "Every outcome carries one of these codes; they are permanent. Generated from `core/reasons.py` by `python docs/generate.py`.", ""]
+    for code in sorted(REASONS):
+        reason = REASONS[code]
+        out += [f"## {code}", "", reason.en, "", reason.zh, ""]
+        if reason.remedy_en:
+            out += [f"*What to do:* {reason.remedy_en}", "", f"*怎么办：*{reason.remedy_zh}", ""]
+    return "\n".join(out)
+
+
+# --- the picture -----------------------------------------------------------------------------------
+
+
+def with_picture(text: str) -> str:
+    """Return concepts.md with the life cycle drawn from the table between its two marks."""
+    from noonmark.core.lifecycle import TRANSITIONS
+
+    begin, end = "<!-- lifecycle:begin -->", "<!-- lifecycle:end -->"
+    head, rest = text.split(begin)
+    tail = rest.split(end)[1]
+    edges: dict[tuple[str, str], list[str]] = {}
+    for (state, event), target in TRANSITIONS.items():
+        edges.setdefault((str(state), str(target)), []).append(str(event))
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> PENDING"]
+    lines += [f"    {state} --> {target}: {', '.join(events)}" for (state, target), events in edges.items()]
+    lines += ["    SUCCESS --> [*]", "    SKIPPED --> [*]", "    CANCELLED --> [*]", "```"]
+    return head + begin + "\n" + "\n".join(lines) + "\n" + end + tail
+
+
+if __name__ == "__main__":
+    sys.exit(main())

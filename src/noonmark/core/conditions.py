@@ -1,0 +1,121 @@
+"""Conditions as facts: which stored fact answers a condition, and how it reads.
+
+Promise: the name that a condition waits for and the name that a success or a signal raises are made here and nowhere
+else, so they cannot drift apart.  Rule of the file: names in, names out; whether a fact holds is asked in ``decide``.
+
+A success is a fact of (job, subject, business date).  ``Succeeded(job="index")`` means the run without a subject;
+``Succeeded(job="digest[channel=ops]")`` means that of one subject, and the brackets may hold a template.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import product
+
+from noonmark.core import keys
+from noonmark.core.model import Condition, FlagSet, Job, Occurrence, OnEvent
+
+_FLAG = "flag:"
+_SUCCESS = "success:"
+
+
+def fact_name(condition: Condition, job: Job, row: Occurrence) -> str:
+    """Return the name of the fact that answers ``condition`` for this occurrence.
+
+    Raises:
+        TemplateProblem: the condition's template uses a name that this occurrence does not bind.
+    """
+    if isinstance(condition, FlagSet):
+        return _FLAG + _rendered(condition.flag, job, row)
+    name, subject = _upstream(condition.job)
+    return _success(name, _rendered(subject, job, row), _rendered(condition.date, job, row))
+
+
+def success_fact(job: Job, row: Occurrence) -> str:
+    """Return the name of the fact that a SUCCESS of this occurrence raises."""
+    return _success(job.name, row.subject, row.business_date)
+
+
+def wanted_text(name: str) -> str:
+    """Return a fact's name as a person reads it: ``flag etl.done:2026-11-28``, ``index succeeded for 2026-11-28``."""
+    if name.startswith(_FLAG):
+        return f"flag {name.removeprefix(_FLAG)}"
+    if name.startswith(_SUCCESS):
+        job, _, rest = name.removeprefix(_SUCCESS).partition(":")
+        subject, _, date = rest.partition(":")
+        shown = f"{keys.unescaped(job)}[{keys.unescaped(subject)}]" if subject else keys.unescaped(job)
+        return f"{shown} succeeded for {keys.unescaped(date)}"
+    return name
+
+
+def missing_code(condition: Condition) -> str:
+    """Return the reason code for a condition that does not hold."""
+    return "flag_missing" if isinstance(condition, FlagSet) else "dependency_missing"
+
+
+def check_condition(condition: Condition, job: Job) -> list[str]:
+    """Return why this condition must be refused for this job; an empty list means it is sound."""
+    templates = [condition.flag] if isinstance(condition, FlagSet) else [_upstream(condition.job)[1], condition.date]
+    problems = [problem for template in templates for problem in keys.check_names(template, job)]
+    if isinstance(condition, FlagSet) and not condition.flag.strip():
+        problems.append("a flag needs a name, for example etl.finished:{business_date}")
+    if not isinstance(condition, FlagSet) and not _upstream(condition.job)[0]:
+        problems.append("a condition on another job needs the job's name")
+    return problems
+
+
+def upstream_job(condition: Condition) -> tuple[str, str]:
+    """Return (job name, subject template) of a condition on another job, ("", "") for a flag."""
+    return ("", "") if isinstance(condition, FlagSet) else _upstream(condition.job)
+
+
+def _success(job: str, subject: str, date: str) -> str:
+    return f"{_SUCCESS}{keys.escaped(job)}:{keys.escaped(subject)}:{keys.escaped(date)}"
+
+
+def _upstream(text: str) -> tuple[str, str]:
+    if text.endswith("]") and "[" in text:
+        name, _, subject = text[:-1].partition("[")
+        return name, subject
+    return text, ""
+
+
+def _rendered(template: str, job: Job, row: Occurrence) -> str:
+    if "{" not in template and "}" not in template:
+        return template
+    params = _object(row.params)
+    names = keys.names_of(
+        job,
+        business_date=row.business_date,
+        scheduled_for=row.scheduled_for,
+        subject=row.subject,
+        subject_params=_subject_values(row.subject, tuple((name, tuple(values)) for name, values in job.each.items())),
+        params=params,
+        event=params if isinstance(job.trigger, OnEvent) else None,
+        worker=row.worker,
+    )
+    return keys.render(template, names, default=keys.unbound_text(job), escape=False)
+
+
+def _object(text: str) -> Mapping[str, object]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+@lru_cache(maxsize=4096)
+def _subject_values(text: str, each: tuple[tuple[str, tuple[str, ...]], ...]) -> Mapping[str, object]:
+    """Return the values behind a subject's text; empty for a subject that the rule no longer has."""
+    if not text or not each:
+        return {}
+    if len(each) == 1:
+        return {each[0][0]: text.removeprefix(f"{each[0][0]}=")}
+    names = tuple(name for name, _ in each)
+    for values in product(*(values for _, values in each)):
+        if ",".join(f"{name}={value}" for name, value in zip(names, values, strict=True)) == text:
+            return dict(zip(names, values, strict=True))
+    return {}

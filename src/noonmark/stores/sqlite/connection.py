@@ -1,0 +1,204 @@
+"""Connections to the file: one per purpose, opened alike, each used by one thread at a time.
+
+Rule of the file: a writing transaction begins with BEGIN IMMEDIATE, so whatever it compares is locked.  Somebody else's
+transaction is waited for in short jittered naps, about ten seconds long, and never while holding anything that a lease
+renewal needs: ordinary verbs let a waiting renewal go first.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from noonmark.core.model import Micros
+from noonmark.stores.sqlite import alerts, errors, schema
+from noonmark.stores.sqlite.clock import StoreClock, behind_alert
+from noonmark.stores.sqlite.transaction import Transaction
+
+PATIENCE = 10.0
+"""Seconds to wait for another process's transaction."""
+FIRST_NAP, LONGEST_NAP, LONGEST_RENEWAL_NAP = 0.0002, 0.01, 0.002
+"""Short naps on purpose: SQLite's lock is unfair, and whoever sleeps longest never gets it from a busy neighbour."""
+
+
+class Courtesy:
+    """Lets lease renewals go before the ordinary verbs of the same process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._clear = threading.Event()
+        self._clear.set()
+
+    @contextmanager
+    def going_first(self) -> Iterator[None]:
+        """Hold back verbs that have not begun while the block lasts."""
+        with self._lock:
+            self._waiting += 1
+            self._clear.clear()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting -= 1
+                if not self._waiting:
+                    self._clear.set()
+
+    def give_way(self) -> None:
+        """Wait until no renewal is waiting, but never for long: its thread may have been stopped."""
+        if not self._clear.is_set():
+            self._clear.wait(0.1)
+
+
+class Link:
+    """One connection for one purpose."""
+
+    def __init__(
+        self,
+        path: Path,
+        synchronous: str,
+        clock: StoreClock,
+        courtesy: Courtesy,
+        *,
+        urgent: bool = False,
+        reader: bool = False,
+    ) -> None:
+        self.path = str(path)
+        self.patience = PATIENCE
+        self._clock = clock
+        self._courtesy = courtesy
+        self._urgent = urgent
+        self._lock = threading.Lock()
+        self._connection = connect(path, synchronous)
+        if not reader:
+            self._connection.set_busy_timeout(0)  # we wait ourselves, and let renewals go first
+
+    @contextmanager
+    def write(self, at: Micros | None = None) -> Iterator[Transaction]:
+        """Run the block as one writing transaction: all of it is kept, or nothing."""
+        with self._lock, errors.translating(self.path):
+            connection = self._connection
+            if self._urgent:
+                with self._courtesy.going_first():
+                    self._begin(connection)
+            else:
+                self._begin(connection)
+            try:
+                tx = self._transaction(connection, at)
+                yield tx
+                tx.finish()
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:  # a full disk has rolled it back already
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def read(self) -> Iterator[apsw.Connection]:
+        """Run the block on one consistent state of the file, without hindering anybody."""
+        with self._lock, errors.translating(self.path):
+            self._connection.execute("BEGIN")
+            try:
+                yield self._connection
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    def _transaction(self, connection: apsw.Connection, at: Micros | None) -> Transaction:
+        if at is not None:
+            return Transaction(connection, at, timed=False)
+        now, behind = self._clock.now(connection)
+        tx = Transaction(connection, now, timed=True)
+        if behind > 0:
+            alerts.write(tx, behind_alert(behind))
+        return tx
+
+    def _begin(self, connection: apsw.Connection) -> None:
+        nap, longest = FIRST_NAP, LONGEST_RENEWAL_NAP if self._urgent else LONGEST_NAP
+        give_up = 0.0
+        while True:
+            if not self._urgent:
+                self._courtesy.give_way()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except errors.BUSY:
+                moment = time.monotonic()
+                give_up = give_up or moment + self.patience
+                if moment >= give_up:
+                    raise
+            time.sleep(nap * random.uniform(0.5, 1.5))
+            nap = min(nap * 1.5, longest)
+
+    def close(self) -> None:
+        """Close the connection; later calls find it closed."""
+        with self._lock:
+            self._connection.close()
+
+
+def connect(path: Path, synchronous: str) -> apsw.Connection:
+    """Open a connection as every connection of this store must be."""
+    connection = apsw.Connection(str(path), statementcachesize=256)
+    try:
+        connection.set_busy_timeout(int(PATIENCE * 1000))
+        if connection.pragma("journal_mode") != "wal":
+            connection.pragma("journal_mode", "wal")
+        connection.pragma("synchronous", synchronous)
+        connection.pragma("temp_store", "memory")
+        connection.pragma("cache_size", -32_000)
+        connection.pragma("journal_size_limit", 64 * 1024 * 1024)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def prepare(path: Path, synchronous: str, clock: StoreClock) -> None:
+    """Create the file or bring it up to date, and anchor its clock."""
+    if path.is_dir():
+        raise errors.unusable(str(path), "it is a directory", "Name a file inside it, such as noonmark.db.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise errors.unusable(
+            str(path), f"its directory cannot be created ({problem.strerror})", "Create it, or name another place."
+        ) from problem
+    with errors.translating(str(path)):
+        connection = _connect_when_ours(path, synchronous)
+        try:
+            if schema.is_current(connection, str(path)) and clock.is_settled(connection):
+                return
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                schema.migrate(connection, str(path))
+                clock.reconsider(connection)
+                now, behind = clock.now(connection)
+                if behind > 0:
+                    tx = Transaction(connection, now, timed=True)
+                    alerts.write(tx, behind_alert(behind))
+                    tx.finish()
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        finally:
+            connection.close()
+
+
+def _connect_when_ours(path: Path, synchronous: str) -> apsw.Connection:
+    """Look before touching: turning somebody else's database into WAL mode would already be damage."""
+    if path.exists() and path.stat().st_size > 0:
+        look = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            look.set_busy_timeout(int(PATIENCE * 1000))
+            schema.is_current(look, str(path))
+        finally:
+            look.close()
+    return connect(path, synchronous)

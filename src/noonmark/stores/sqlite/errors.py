@@ -1,0 +1,73 @@
+"""What goes wrong with a SQLite file, said so that a person can act.
+
+Rule of the file: no apsw exception leaves this store.  Each becomes a ``StoreError`` that says what happened, why, and
+what to do.  Whatever fails inside a transaction has been rolled back, so the state is as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
+
+BUSY = (apsw.BusyError, apsw.LockedError)
+
+
+def unusable(path: str, why: str, remedy: str) -> StoreUnusable:
+    """Return the error for a store that cannot serve until a person acts."""
+    return StoreUnusable(f"cannot use the store {path}: {why}. {remedy}")
+
+
+def unreachable(path: str, why: str, remedy: str) -> StoreUnreachable:
+    """Return the error for a store that may come back by itself."""
+    return StoreUnreachable(f"the store {path} does not answer: {why}. {remedy}")
+
+
+def translated(path: str, error: apsw.Error) -> StoreError:
+    """Return the store error that says what this SQLite error means to a person."""
+    said = str(error) or type(error).__name__
+    if isinstance(error, BUSY):
+        return unreachable(
+            path,
+            "another process holds the write lock for too long",
+            "Find out which process keeps the file busy (a backup, an open sqlite3 shell) and end it.",
+        )
+    if isinstance(error, apsw.NotADBError):
+        return unusable(path, "the file is not a SQLite database", "Name another file, or move this one away.")
+    if isinstance(error, apsw.CorruptError):
+        return unusable(
+            path, f"the database is damaged ({said})", "Restore it from a backup; the damaged file is left untouched."
+        )
+    if isinstance(error, apsw.ReadOnlyError):
+        return unusable(
+            path,
+            "the file or its directory is read-only",
+            "Give this user the right to write both, or name another file.",
+        )
+    if isinstance(error, apsw.FullError):
+        return unusable(
+            path,
+            "the disk is full; nothing of the last change was kept, everything before it is intact",
+            "Free some space, then repeat.",
+        )
+    if isinstance(error, (apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError)):
+        return unusable(
+            path,
+            f"the file cannot be opened ({said})",
+            "Check that its directory exists and that you may write it.",
+        )
+    if isinstance(error, apsw.IOError):
+        return unreachable(path, f"reading or writing failed ({said})", "Check the disk.")
+    return StoreError(f"the store {path} failed: {said}")
+
+
+@contextmanager
+def translating(path: str) -> Iterator[None]:
+    """Turn every SQLite error inside the block into a store error."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise translated(path, error) from error

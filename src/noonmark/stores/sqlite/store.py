@@ -1,0 +1,289 @@
+"""The SQLite store's door: the port, verb by verb, over one file that several processes share.
+
+Rule of the file: a verb is one writing transaction on the connection of its purpose, looked up by its request id first;
+what a verb does stands in the module named after it.  Renewals and heartbeats have a connection of their own and go
+first, reads another, so that no lease waits for a long batch of the same process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+from noonmark.core.model import (
+    Act,
+    Acted,
+    Activation,
+    Added,
+    Fact,
+    JobRow,
+    Micros,
+    NewOccurrence,
+    Note,
+    Occurrence,
+    Query,
+    Renewal,
+    Renewed,
+    Settled,
+    Settlement,
+    Story,
+    Taken,
+    Tallies,
+    WorkerInfo,
+)
+from noonmark.ports.clock import Clock, SystemClock
+from noonmark.ports.store import Capability
+from noonmark.stores.sqlite import acting, activating, adding, reading, requests, settling, taking
+from noonmark.stores.sqlite import facts as _facts
+from noonmark.stores.sqlite import leases as _leases
+from noonmark.stores.sqlite.clock import StoreClock
+from noonmark.stores.sqlite.connection import Courtesy, Link, prepare
+from noonmark.stores.sqlite.transaction import Transaction
+from noonmark.stores.sqlite.wake import Wake
+
+Answer = TypeVar("Answer")
+IDLE_REMEMBERED = 256
+"""How many answers of takes that found nothing are remembered: more than a caller repeats, too few to matter."""
+SYNCHRONOUS = ("FULL", "NORMAL", "OFF")
+
+
+class SqliteStore:
+    """A store in one SQLite file, shared by any number of processes of one machine.
+
+    Args:
+        path: the file; it and its directories are created if need be.
+        clock: the clocks to live by; default: this machine's.
+        synchronous: ``FULL`` (what was acknowledged survives a power cut), ``NORMAL`` or ``OFF`` (it survives the end
+            of a process).
+
+    Raises:
+        StoreUnusable: a person must act first; the message says how.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, clock: Clock | None = None, synchronous: str = "FULL") -> None:
+        if synchronous not in SYNCHRONOUS:
+            raise ValueError(f"synchronous must be one of {', '.join(SYNCHRONOUS)}, not {synchronous!r}")
+        self._path = Path(path)
+        self._synchronous = synchronous
+        self._clock = StoreClock(clock or SystemClock())
+        self._pid = os.getpid()
+        prepare(self._path, synchronous, self._clock)
+        courtesy = Courtesy()
+        self._main = Link(self._path, synchronous, self._clock, courtesy)
+        self._urgent = Link(self._path, synchronous, self._clock, courtesy, urgent=True)
+        self._reader = Link(self._path, synchronous, self._clock, courtesy, reader=True)
+        self._wake = Wake(self._path)
+        self._idle: dict[str, Taken] = {}
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"sqlite:{self._path}"
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What it can promise as opened."""
+        promises = {Capability.SHARED, Capability.DURABLE_PROCESS}
+        if self._synchronous == "FULL":
+            promises.add(Capability.DURABLE_HOST)
+        if self._wake.works:
+            promises.add(Capability.NOTIFY)
+        return frozenset(promises)
+
+    def now(self) -> Micros:
+        """Return the store's time, UTC microseconds."""
+        with self._reader.read() as connection:
+            now = self._clock.read(connection)
+        if now is not None:
+            return now
+        with self._main.write() as tx:  # another boot: anchor anew
+            return tx.now
+
+    # -- the verbs ----------------------------------------------------------------------------
+
+    def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
+        """Insert occurrences; see the port."""
+        adding.check(rows)
+        return self._once(
+            f"add:{request_id}",
+            at,
+            lambda tx: adding.add(tx, rows),
+            requests.added_to_plain,
+            requests.added_from_plain,
+        )
+
+    def take(
+        self,
+        request_id: str,
+        worker: str,
+        *,
+        limit: int,
+        runnable: Mapping[str, Micros],
+        look_lease: Micros,
+        at: Micros | None = None,
+    ) -> Taken:
+        """Lease what is due; see the port."""
+        name = f"take:{request_id}"
+        idle = self._idle.get(name) or self._take_nothing(name, worker, at)
+        if idle is not None:
+            return idle
+        with self._write(self._main, at) as tx:
+            first = requests.recall(tx, name)
+            if first is not None:
+                return taking.again(tx, worker, first)
+            taken = taking.take(tx, worker, limit=limit, runnable=runnable, look_lease=look_lease)
+            requests.remember(tx, name, taking.to_plain(taken))
+        return taken
+
+    def _take_nothing(self, name: str, worker: str, at: Micros | None) -> Taken | None:
+        """Answer a take when nothing is due, without a write; None when there is work, or an earlier answer.
+
+        The answer is remembered here and not in the file: whoever repeats a request does so through this object.
+        """
+        with self._main.read() as connection:
+            now = self._clock.read(connection) if at is None else at
+            if now is None or requests.is_known(connection, name) or taking.has_work(connection, worker, now):
+                return None
+            idle = self._idle[name] = taking.nothing(connection, worker, now)
+        while len(self._idle) > IDLE_REMEMBERED:
+            self._idle.pop(next(iter(self._idle)), None)
+        return idle
+
+    def settle(
+        self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
+    ) -> list[Settled]:
+        """Apply outcomes; see the port."""
+        settling.check(items)
+        return self._once(
+            f"settle:{request_id}",
+            at,
+            lambda tx: settling.settle(tx, worker, items),
+            requests.settled_to_plain,
+            requests.settled_from_plain,
+        )
+
+    def renew(self, worker: str, leases: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
+        """Extend leases; see the port."""
+        with self._write(self._urgent, at) as tx:
+            return _leases.renew(tx, worker, leases)
+
+    def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
+        """Set or clear facts; see the port."""
+        return self._once(
+            f"signal:{request_id}",
+            at,
+            lambda tx: [_facts.write(tx, fact.name, fact.value, fact.actor) for fact in facts],
+            list,
+            list,
+        )
+
+    def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
+        """Record that the worker lives; see the port."""
+        with self._write(self._urgent, at) as tx:
+            return _leases.heartbeat(tx, self._clock, worker, ttl)
+
+    def activate(
+        self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
+    ) -> list[JobRow]:
+        """Put rules in force; see the port."""
+        for change in changes:
+            adding.check(change.frontiers)
+        return self._once(
+            f"activate:{request_id}",
+            at,
+            lambda tx: activating.activate(tx, changes, actor),
+            lambda jobs: [asdict(job) for job in jobs],
+            lambda plain: [JobRow(**job) for job in plain],
+        )
+
+    def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
+        """Carry out a person's act; see the port."""
+        acting.check(act)
+        return self._once(
+            f"act:{request_id}",
+            at,
+            lambda tx: acting.act(tx, request_id, act),
+            requests.acted_to_plain,
+            requests.acted_from_plain,
+        )
+
+    def note_if_held(
+        self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
+    ) -> bool:
+        """Write a remark of a run; see the port."""
+        with self._write(self._main, at) as tx:
+            return _leases.note_if_held(tx, worker, occurrence_id, fence, note)
+
+    # -- the reads ----------------------------------------------------------------------------
+
+    def facts(self, names: Collection[str]) -> dict[str, Fact]:
+        """Return a fact for every name; see the port."""
+        with self._reader.read() as connection:
+            return {name: _facts.read(connection, name) for name in names}
+
+    def occurrences(self, query: Query) -> list[Occurrence]:
+        """Read occurrences."""
+        with self._reader.read() as connection:
+            return reading.occurrences(connection, query)
+
+    def story(self, occurrence_id: int) -> Story | None:
+        """Read everything about one occurrence."""
+        with self._reader.read() as connection:
+            return reading.story(connection, occurrence_id)
+
+    def jobs(self, names: Collection[str] | None = None, *, event: str | None = None) -> list[JobRow]:
+        """Read the jobs, by name order."""
+        with self._reader.read() as connection:
+            return reading.jobs(connection, names, event)
+
+    def workers(self) -> list[WorkerInfo]:
+        """Read every worker ever heard of, newest first."""
+        with self._reader.read() as connection:
+            return reading.workers(connection)
+
+    def tallies(self, *, revisions: bool = False) -> Tallies:
+        """Count, for backlog and overview."""
+        now = self.now()
+        with self._reader.read() as connection:
+            return reading.tallies(connection, now, revisions=revisions)
+
+    # -- the rest ------------------------------------------------------------------------------
+
+    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back when something became due earlier than known, in this process or another."""
+        return self._wake.listen(callback)
+
+    def close(self) -> None:
+        """Give back files, sockets and threads."""
+        self._wake.close()
+        for link in (self._main, self._urgent, self._reader):
+            link.close()
+
+    @contextmanager
+    def _write(self, link: Link, at: Micros | None) -> Iterator[Transaction]:
+        """Run the block as one transaction, and tell the listeners afterwards, when no lock is held any more."""
+        with link.write(at) as tx:
+            yield tx
+        if tx.is_news:
+            self._wake.tell()
+
+    def _once(
+        self,
+        name: str,
+        at: Micros | None,
+        run: Callable[[Transaction], Answer],
+        to_plain: Callable[[Answer], Any],
+        from_plain: Callable[[Any], Answer],
+    ) -> Answer:
+        """Run a verb, or return its first answer."""
+        with self._write(self._main, at) as tx:
+            first = requests.recall(tx, name)
+            if first is not None:
+                return from_plain(first)
+            answer = run(tx)
+            requests.remember(tx, name, to_plain(answer))
+            return answer
