@@ -372,9 +372,10 @@ class Lockstep(RuleBasedStateMachine):
         tallies = twin.store.tallies(revisions=True)
         by_state = {str(state): count for state, count in tallies.by_state.items() if count}
         alerts = sorted((alert.job, alert.kind, alert.level, alert.count) for alert in tallies.open_alerts)
+        revisions = [(job.name, job.revision, job.digest, job.rule, job.effective_at) for job in tallies.revisions]
         return (
             tallies.now, by_state, tallies.due_now, tallies.delayed, tallies.waiting, tallies.earliest_due,
-            tallies.stale_refused, tallies.duplicates_refused, alerts, tallies.revisions,
+            tallies.stale_refused, tallies.duplicates_refused, alerts, revisions,
         )  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def _refusal(tables: Tables, row: Occurrence, item: Settlement, now: Micros) -> 
     """Compare what the decision saw with what is; the look lease stays in place, so the caller may decide again."""
     gates, job = item.gates, tables.jobs.get(row.job)
     assert gates is not None, "a start carries the gates it was decided on"
-    changed = []
+    changed = ["cancel"] if row.cancel_requested else []
     if job is None or job.revision != gates.revision:
         changed.append(f"revision:{row.job}")
     if job is not None and job.pause_version != gates.pause_version:
