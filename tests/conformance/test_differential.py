@@ -17,7 +17,7 @@ EXAMPLES = int(os.environ.get("NOONMARK_DIFFERENTIAL_EXAMPLES", "40"))
 
 SETTINGS = settings(
     max_examples=EXAMPLES,
-    stateful_step_count=30,
+    stateful_step_count=50,
     deadline=None,
     database=None,
     derandomize="NOONMARK_DIFFERENTIAL_EXAMPLES" not in os.environ,

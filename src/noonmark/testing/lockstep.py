@@ -14,11 +14,13 @@ Rule of the file: an operation may be senseless (an old fence, a wrong revision)
 
 from __future__ import annotations
 
+import random
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -29,15 +31,11 @@ from noonmark.core.model import (
     SECOND,
     Act,
     Activation,
-    AlertWrite,
     Event,
     Fact,
-    FactWrite,
-    Gates,
     NewOccurrence,
     Note,
     Occurrence,
-    Origin,
     Renewal,
     Settlement,
     State,
@@ -46,12 +44,18 @@ from noonmark.ports.clock import Clock
 from noonmark.ports.store import Store
 from noonmark.testing.builders import LEASE, make_worker
 from noonmark.testing.clock import VirtualClock
+from noonmark.testing.draws import FLAGS, JOBS, KEYS, SLOTS, WORKERS, draw_outcome, draw_row
 from noonmark.testing.twins import Spot, Twin, assert_same
 
-JOBS, WORKERS, KEYS = ("job", "other"), ("w1", "w2", "w3"), ("k1", "k2", "k3")
-FLAGS = ("flag:a", "flag:b", "success:job::2026-11-28")
-SLOTS = ("", "slot:job:", "slot:other:")
-LATE = st.sampled_from((-60, 0, 0, 5, 30, 90))  # seconds from now
+ACTS = {
+    "retry": Event.RETRY,
+    "cancel": Event.CANCEL,
+    "mark_done": Event.MARK_DONE,
+    "mark_skip": Event.MARK_SKIP,
+    "mark_handled": Event.MARK_HANDLED,
+}
+DICE = st.integers(0, 2**20).map(random.Random)
+"""One number per operation: a draw per field would leave Hypothesis no room for long histories."""
 
 
 class Lockstep(RuleBasedStateMachine):
@@ -81,30 +85,48 @@ class Lockstep(RuleBasedStateMachine):
 
     # -- the operations ------------------------------------------------------------------------
 
-    @rule(data=st.data())
-    def add(self, data: st.DataObject) -> None:
-        rows = [self._new(data) for _ in range(data.draw(st.integers(1, 3)))]
+    @rule(dice=DICE)
+    def add(self, dice: random.Random) -> None:
+        rows = [draw_row(dice, self.now, self.twins[0].store) for _ in range(dice.randint(1, 3))]
         request = self._request()
         self._both(lambda twin: twin.store.add(request, rows, at=self.now))
 
-    @rule(data=st.data(), job=st.sampled_from(JOBS), digest=st.sampled_from("abc"), wrong=st.booleans())
-    def activate(self, data: st.DataObject, job: str, digest: str, wrong: bool) -> None:
-        expected = 99 if wrong and data.draw(st.booleans()) else self._job(job).revision
-        worker = data.draw(st.sampled_from(("", "", "w1", "w2")))
+    @rule(dice=DICE, job=st.sampled_from(JOBS), digest=st.sampled_from("abc"), wrong=st.booleans())
+    def activate(self, dice: random.Random, job: str, digest: str, wrong: bool) -> None:
+        expected = 99 if wrong and dice.choice((True, False)) else self._job(job).revision
+        worker = dice.choice(("", "", "w1", "w2"))
         frontiers = tuple(
-            self._new(data, job=job, frontier=True, subject=worker or subject, worker=worker, later=True)
-            for subject in data.draw(st.sampled_from(((), ("",), ("", "s"))))
+            draw_row(
+                dice,
+                self.now,
+                self.twins[0].store,
+                job=job,
+                frontier=True,
+                subject=worker or subject,
+                worker=worker,
+                later=True,
+            )
+            for subject in dice.choice(((), ("",), ("", "s")))
         )
         self._activate(job, frontiers, digest, expected)
 
     @rule(
-        data=st.data(),
         worker=st.sampled_from(WORKERS),
         limit=st.sampled_from((1, 2, 10)),
         runnable=st.sampled_from((("job", "other"), ("job",), ())),
     )
-    def take(self, data: st.DataObject, worker: str, limit: int, runnable: tuple[str, ...]) -> None:  # noqa: ARG002
+    def take(self, worker: str, limit: int, runnable: tuple[str, ...]) -> None:
         self._take(worker, limit, runnable)
+
+    @rule(dice=DICE, worker=st.sampled_from(WORKERS))
+    def work(self, dice: random.Random, worker: str) -> None:
+        """Wait until something is due, take it, and settle most of it: the round that a worker goes."""
+        due = [row.due_at for row in self.twins[0].rows.values() if row.due_at is not None]
+        if due and min(due) > self.now:
+            self.clock.advance(min(due) - self.now)
+        self._take(worker, 10, JOBS)
+        self.settle_held(dice, worker)
+        self.settle_held(dice, worker)
 
     def _take(self, worker: str, limit: int, runnable: tuple[str, ...]) -> None:
         request = self._request()
@@ -121,30 +143,38 @@ class Lockstep(RuleBasedStateMachine):
                 if fences not in known:
                     known.append(fences)
 
-    @rule(data=st.data(), worker=st.sampled_from(WORKERS), count=st.integers(1, 3))
-    def settle_held(self, data: st.DataObject, worker: str, count: int) -> None:
+    @rule(dice=DICE, worker=st.sampled_from(WORKERS))
+    def settle_held(self, dice: random.Random, worker: str) -> None:
         """Settle leases that are held, with outcomes that fit the state more often than not."""
         held = sorted(spot for spot, row in self.twins[0].rows.items() if row.holder and row.state in OPEN_STATES)
         if not held:
             self._take(worker, 10, JOBS)
             return
-        spots = data.draw(st.lists(st.sampled_from(held), min_size=1, max_size=count, unique=True))
-        self._settle(worker, [(spot, None, self._outcome(data, self.twins[0].rows[spot])) for spot in spots])
+        spots = dice.sample(held, min(len(held), dice.randint(1, 3)))
+        self._settle(
+            worker,
+            [
+                (spot, None, draw_outcome(dice, self.now, self.twins[0].store, self.twins[0].rows[spot]))
+                for spot in spots
+            ],
+        )
 
-    @rule(data=st.data(), worker=st.sampled_from(WORKERS))
-    def settle_with_an_old_fence(self, data: st.DataObject, worker: str) -> None:
+    @rule(dice=DICE, worker=st.sampled_from(WORKERS))
+    def settle_with_an_old_fence(self, dice: random.Random, worker: str) -> None:
         spots = sorted(spot for spot in self.old if len(self.old[spot]) > 1)
         if not spots:
             return
-        spot = data.draw(st.sampled_from(spots))
+        spot = dice.choice(spots)
         if any(line.event == Event.PARK for line in self._story(spot).ledger):
             return  # whether an answered park is remembered after the next look is a store's own affair
-        fences = data.draw(st.sampled_from(self.old[spot][:-1]))
-        self._settle(worker, [(spot, fences, self._outcome(data, self.twins[0].rows[spot]))])
+        fences = dice.choice(self.old[spot][:-1])
+        self._settle(
+            worker, [(spot, fences, draw_outcome(dice, self.now, self.twins[0].store, self.twins[0].rows[spot]))]
+        )
 
-    @rule(data=st.data(), worker=st.sampled_from(WORKERS))
-    def renew(self, data: st.DataObject, worker: str) -> None:
-        spots = self._some_spots(data)
+    @rule(dice=DICE, worker=st.sampled_from(WORKERS))
+    def renew(self, dice: random.Random, worker: str) -> None:
+        spots = self._some_spots(dice)
         self._both(
             lambda twin: twin.store.renew(
                 worker,
@@ -164,17 +194,17 @@ class Lockstep(RuleBasedStateMachine):
         self._both(lambda twin: twin.store.heartbeat(card, 60 * SECOND, at=self.now))
 
     @rule(
-        data=st.data(),
-        kind=st.sampled_from(("retry", "cancel", "mark_done", "mark_skip", "mark_handled")),
+        dice=DICE,
+        kind=st.sampled_from(sorted(ACTS)),
         by_key=st.booleans(),
     )
-    def act_on_a_row(self, data: st.DataObject, kind: str, by_key: bool) -> None:
+    def act_on_a_row(self, dice: random.Random, kind: str, by_key: bool) -> None:
         request = self._request()
         if by_key and kind == "cancel":
-            key = data.draw(st.sampled_from((*KEYS, "k9")))
+            key = dice.choice((*KEYS, "k9"))
             self._both(lambda twin: twin.store.act(request, Act(kind=kind, actor="ada", key=key), at=self.now))
             return
-        spot = self._some_spot(data)
+        spot = self._some_spot(dice, lambda row: next_state(row.state, ACTS[kind]) is not None)
         if spot is not None:
             self._both(
                 lambda twin: twin.store.act(
@@ -187,14 +217,14 @@ class Lockstep(RuleBasedStateMachine):
         request = self._request()
         self._both(lambda twin: twin.store.act(request, Act(kind=kind, actor="ada", job=job), at=self.now))
 
-    @rule(data=st.data(), kind=st.sampled_from(("step", "progress", "intent")), value=st.sampled_from("12"))
-    def note(self, data: st.DataObject, kind: str, value: str) -> None:
-        note = Note(kind=kind, name="n", value=value)
-        spot = self._some_spot(data)
+    @rule(dice=DICE, kind=st.sampled_from(("step", "progress", "intent")), value=st.sampled_from("12"))
+    def write_note(self, dice: random.Random, kind: str, value: str) -> None:
+        remark = Note(kind=kind, name="n", value=value)
+        spot = self._some_spot(dice, lambda row: row.holder != "" and not row.looking)
         if spot is not None:
             self._both(
                 lambda twin: twin.store.note_if_held(
-                    twin.rows[spot].holder or "w1", twin.rows[spot].id, twin.rows[spot].fence, note, at=self.now
+                    twin.rows[spot].holder or "w1", twin.rows[spot].id, twin.rows[spot].fence, remark, at=self.now
                 )
             )
 
@@ -252,7 +282,9 @@ class Lockstep(RuleBasedStateMachine):
         ours, theirs = (verb(twin) for twin in self.twins)
         for twin in self.twins:
             twin.read()
-        assert_same(self.twins[0].plain(ours), self.twins[1].plain(theirs), "answer")
+        ours, theirs = self.twins[0].plain(ours), self.twins[1].plain(theirs)
+        note(f"answer: {ours}")
+        assert_same(ours, theirs, "answer")
 
     def _compare(self, look: Callable[[Twin], Any], what: str) -> None:
         ours, theirs = (look(twin) for twin in self.twins)
@@ -264,13 +296,17 @@ class Lockstep(RuleBasedStateMachine):
     def _story(self, spot: Spot) -> Any:
         return self.twins[0].store.story(self.twins[0].rows[spot].id)
 
-    def _some_spots(self, data: st.DataObject) -> list[Spot]:
+    def _some_spots(self, dice: random.Random) -> list[Spot]:
         spots = sorted(self.twins[0].rows)
-        return data.draw(st.lists(st.sampled_from(spots), min_size=1, max_size=3, unique=True)) if spots else []
+        return dice.sample(spots, min(len(spots), dice.randint(1, 3)))
 
-    def _some_spot(self, data: st.DataObject) -> Spot | None:
+    def _some_spot(self, dice: random.Random, fits: Callable[[Occurrence], bool]) -> Spot | None:
+        """Return a row, three times out of four one that fits, where there is such a row."""
         spots = sorted(self.twins[0].rows)
-        return data.draw(st.sampled_from(spots)) if spots else None
+        fitting = [spot for spot in spots if fits(self.twins[0].rows[spot])]
+        if fitting and dice.randint(0, 3):
+            return dice.choice(fitting)
+        return dice.choice(spots) if spots else None
 
     def _activate(self, job: str, frontiers: tuple[NewOccurrence, ...], digest: str, expected: int) -> None:
         request = self._request()
@@ -279,67 +315,6 @@ class Lockstep(RuleBasedStateMachine):
             frontiers=frontiers,
         )  # fmt: skip
         self._both(lambda twin: twin.store.activate(request, [change], actor="ada", at=self.now))
-
-    def _new(self, data: st.DataObject, *, later: bool = False, **fixed: Any) -> NewOccurrence:
-        """Draw a row; its identity stands for its moment, as in life."""
-        job = fixed.get("job") or data.draw(st.sampled_from(JOBS))
-        moment = self.now + SECOND * data.draw(st.sampled_from((5, 30, 90)) if later else LATE)
-        origin = Origin.SCHEDULE if later else data.draw(st.sampled_from(tuple(Origin)[:5]))
-        scheduled = origin is Origin.SCHEDULE
-        closes = data.draw(st.sampled_from((None, None, 20, 40)))
-        drawn: dict[str, Any] = {
-            "job": job,
-            "identity": f"t:{moment}" if scheduled else f"i:{data.draw(st.integers(1, 4))}",
-            "key": data.draw(st.sampled_from(KEYS)),
-            "scheduled_for": moment,
-            "due_at": moment,
-            "origin": origin,
-            "gated": scheduled or data.draw(st.booleans()),
-            "claim": not scheduled,
-            "again": origin is Origin.MANUAL and data.draw(st.booleans()),
-            "not_after": None if closes is None else moment + closes * SECOND,
-            "expires_at": data.draw(st.sampled_from((None, None, moment + 10 * SECOND))),
-            "revision": self._job(job).revision,
-            "worker": data.draw(st.sampled_from(("", "", "", "w1"))),
-        }
-        return NewOccurrence(**(drawn | fixed))
-
-    def _outcome(self, data: st.DataObject, row: Occurrence) -> dict[str, Any]:
-        """Draw what a worker says about a row."""
-        fitting = [event for event in Event if next_state(row.state, event) is not None and not _is_a_persons(event)]
-        event = data.draw(st.sampled_from(fitting or [Event.SUCCEED]))
-        job = self._job(row.job) if row.job in JOBS else None
-        seen = data.draw(st.lists(st.sampled_from((*FLAGS, f"pause:{row.job}")), max_size=2, unique=True))
-        versions: dict[str, int] = {name: self.twins[0].store.facts([name])[name].version for name in seen}
-        if versions and data.draw(st.integers(0, 3)) == 0:
-            versions[seen[0]] += 1
-        verdicts = {Event.SKIP: ("skip_guard", "skip_duplicated", "skip_superseded"), Event.PARK: ("skip_dep",)}
-        adds = [self._new(data)] if data.draw(st.sampled_from((False, False, True))) else []
-        if data.draw(st.booleans()):
-            frontier = {"job": row.job, "subject": row.subject, "worker": row.worker, "frontier": True}
-            adds.append(self._new(data, later=True, **frontier) if row.job in JOBS else self._new(data))
-        alert = AlertWrite(
-            job=row.job, kind="failing", level=data.draw(st.integers(1, 3)), code="x", clear=event is Event.SUCCEED
-        )
-        return {
-            "event": event,
-            "due_at": self.now + SECOND * data.draw(st.sampled_from((0, 5, 30))),
-            "lease": LEASE,
-            "gates": Gates(
-                revision=(job.revision if job else 0) - data.draw(st.sampled_from((0, 0, 0, 1))),
-                pause_version=job.pause_version if job else 0,
-                facts=versions,
-                slot=data.draw(st.sampled_from(SLOTS)),
-                ignore_window=data.draw(st.sampled_from((False, False, True))),
-            ),
-            "verdict": data.draw(st.sampled_from(verdicts.get(event, ("",)))),
-            "code": str(event),
-            "adds": tuple(adds),
-            "facts": (FactWrite(name=FLAGS[2], value=data.draw(st.integers(1, 2))),) if event is Event.SUCCEED else (),
-            "alerts": (alert,) if data.draw(st.booleans()) else (),
-            "error": "boom" if event in (Event.FAIL_RETRY, Event.FAIL_MANUAL) else None,
-            "result": "1" if event is Event.SUCCEED else None,
-        }
 
     def _settle(self, worker: str, outcomes: list[tuple[Spot, tuple[int, int] | None, dict[str, Any]]]) -> None:
         request = self._request()
@@ -377,7 +352,3 @@ class Lockstep(RuleBasedStateMachine):
             tallies.now, by_state, tallies.due_now, tallies.delayed, tallies.waiting, tallies.earliest_due,
             tallies.stale_refused, tallies.duplicates_refused, alerts, revisions,
         )  # fmt: skip
-
-
-def _is_a_persons(event: Event) -> bool:
-    return event in (Event.RETRY, Event.MARK_DONE, Event.MARK_SKIP, Event.MARK_HANDLED, Event.REOPEN)

@@ -159,10 +159,8 @@ def _add(tables: Tables, row: Occurrence, item: Settlement, new: NewOccurrence, 
     known = tables.known(new)
     if known is None:
         tables.insert(new, now)
-    elif known.id == row.id or new.scheduled_for <= now or reopen(tables, known, new, now):
-        return
-    elif new.frontier and known.state is State.PENDING:
-        tables.change(known.id, frontier=True, gated=True)  # else the series would end with this row (I13)
+    elif known.id != row.id and new.scheduled_for > now:
+        reopen(tables, known, new, now)
 
 
 def reopen(tables: Tables, row: Occurrence, new: NewOccurrence, now: Micros) -> bool:
