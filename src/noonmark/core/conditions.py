@@ -40,14 +40,21 @@ def success_fact(job: Job, row: Occurrence) -> str:
 
 def wanted_text(name: str) -> str:
     """Return a fact's name as a person reads it: ``flag etl.done:2026-11-28``, ``index succeeded for 2026-11-28``."""
+    kind, subject, date = fact_subject(name)
+    if kind == "success":
+        return f"{subject} succeeded for {date}"
+    return f"flag {subject}" if kind == "flag" else name
+
+
+def fact_subject(name: str) -> tuple[str, str, str]:
+    """Split a fact's name: ``("flag", NAME, "")``, ``("success", JOB[SUBJECT], DATE)``, else ``("", name, "")``."""
     if name.startswith(_FLAG):
-        return f"flag {name.removeprefix(_FLAG)}"
+        return "flag", name.removeprefix(_FLAG), ""
     if name.startswith(_SUCCESS):
         job, _, rest = name.removeprefix(_SUCCESS).partition(":")
-        subject, _, date = rest.partition(":")
-        shown = f"{keys.unescaped(job)}[{keys.unescaped(subject)}]" if subject else keys.unescaped(job)
-        return f"{shown} succeeded for {keys.unescaped(date)}"
-    return name
+        subject, _, date = rest.rpartition(":")
+        return "success", f"{job}[{subject}]" if subject else job, date
+    return "", name, ""
 
 
 def missing_code(condition: Condition) -> str:
@@ -72,7 +79,8 @@ def upstream_job(condition: Condition) -> tuple[str, str]:
 
 
 def _success(job: str, subject: str, date: str) -> str:
-    return f"{_SUCCESS}{keys.escaped(job)}:{keys.escaped(subject)}:{keys.escaped(date)}"
+    # Neither a job's name nor a date holds a colon, so the subject in the middle may.
+    return f"{_SUCCESS}{job}:{subject}:{date}"
 
 
 def _upstream(text: str) -> tuple[str, str]:

@@ -1,9 +1,9 @@
 """May this occurrence start now?  One ordered table of small checks, and one pure function over it.
 
 Rules of the file: a check sees the job, the row, the facts and the store's time, and answers with what was wanted and
-what was seen.  The first refusal decides.  A check that lacks a fact says which one it needs; the caller fetches exactly
-those and asks again, so a dear look-up is paid for only when it can change the answer.  The engine, ``why``, ``next``,
-dry runs and the simulator all call this function; nothing else in noonmark decides.
+what was seen.  The first refusal decides.  A check that lacks a fact says which one it needs; the caller fetches
+exactly those and asks again, so a dear look-up is paid for only when it can change the answer.  The engine, ``why``,
+``next``, dry runs and the simulator all call this function; nothing else in noonmark decides.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from noonmark.core.model import (
     Micros,
     Occurrence,
     Origin,
+    State,
     Verdict,
 )
 
@@ -69,6 +70,13 @@ def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) ->
         refusal with ``passed`` None.
     """
     look = Look(job=job, row=row, facts=facts, now=now)
+    if row.cancel_requested:
+        # Noted on a row that only a look can end (a frontier needs its successor); nothing else is asked any more.
+        unreached = tuple(Check(name=name, passed=None) for name, _ in CHECKS)
+        detail = {"by": row.actor, "reason": row.note}
+        return Decision(
+            verdict=Verdict.SKIP_GUARD, event=Event.CANCEL, code="cancelled", detail=detail, checks=unreached
+        )
     checks: list[Check] = []
     seen: dict[str, int] = {}
     for index, (name, ask) in enumerate(CHECKS):
@@ -84,7 +92,7 @@ def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) ->
             code=answer.code or f"needs_{name}",
             detail=answer.detail,
             checks=(*checks, *rest),
-            recheck_at=_within_limits(row, answer.recheck_at),
+            recheck_at=_within_limits(look, answer.recheck_at),
             needs=answer.needs,
             seen=seen,
         )
@@ -112,11 +120,11 @@ def paused(look: Look) -> Answer:
     at, until = state.get("paused_at"), state.get("resumed_at")
     in_pause = at is not None and at <= look.row.scheduled_for and (until is None or look.row.scheduled_for < until)
     seen = {name: fact.version}
-    if not state.get("paused") and not (in_pause and look.row.origin is Origin.SCHEDULE):
+    if not state.get("paused") and not (in_pause and not is_wanted(look.row)):
         return Answer(check=Check(name="paused", passed=True, wanted="not paused", seen="not paused"), seen=seen)
     check = Check(name="paused", passed=False, wanted="not paused", seen="paused")
     detail = {"reason": state.get("reason", ""), "since": at}
-    if look.row.origin is Origin.SCHEDULE:  # an un-pause never runs the past, so the moment is over
+    if not is_wanted(look.row):  # an un-pause never runs the past, so the moment is over
         return Answer(
             check=check, verdict=Verdict.SKIP_PAUSED, event=Event.SKIP, code="job_paused", detail=detail, seen=seen
         )
@@ -136,7 +144,7 @@ def guard(look: Look) -> Answer:
     if look.job.guardrails.allow_weekend:
         return Answer(check=Check(name="guard", passed=True, wanted="any day"))
     zone = look.job.tz
-    if look.row.origin is Origin.SCHEDULE and times.is_weekend(look.row.scheduled_for, zone):
+    if not is_wanted(look.row) and times.is_weekend(look.row.scheduled_for, zone):
         day = times.weekday_name(look.row.scheduled_for, zone)
         return Answer(
             check=Check(name="guard", passed=False, wanted="a weekday", seen=day),
@@ -161,13 +169,14 @@ def guard(look: Look) -> Answer:
 def window(look: Look) -> Answer:
     """The window binds every start, retries and takeovers included; it needs only the clock."""
     row, zone = look.row, look.job.tz
-    if row.not_before is None and row.not_after is None:
+    not_before, not_after = bounds(look)
+    if not_before is None and not_after is None:
         return Answer(check=Check(name="window", passed=True, wanted="always"))
-    opens = times.clock_text(row.not_before, zone) if row.not_before is not None else ""
-    closes = times.clock_text(row.not_after, zone) if row.not_after is not None else ""
+    opens = times.clock_text(not_before, zone) if not_before is not None else ""
+    closes = times.clock_text(not_after, zone) if not_after is not None else ""
     wanted, seen = f"{opens}-{closes}", times.clock_text(look.now, zone)
-    detail = {"opens": row.not_before, "closes": row.not_after, "zone": zone, "last": row.code}
-    if row.not_after is not None and look.now >= row.not_after:
+    detail = {"opens": not_before, "closes": not_after, "zone": zone, "last": row.code}
+    if not_after is not None and look.now >= not_after:
         return Answer(
             check=Check(name="window", passed=False, wanted=wanted, seen=seen),
             verdict=Verdict.SKIP_WINDOW,
@@ -175,14 +184,14 @@ def window(look: Look) -> Answer:
             code="window_closed",
             detail=detail,
         )
-    if row.not_before is not None and look.now < row.not_before:
+    if not_before is not None and look.now < not_before:
         return Answer(
             check=Check(name="window", passed=False, wanted=wanted, seen=seen),
             verdict=Verdict.SKIP_WINDOW,
             event=Event.PARK,
             code="window_not_open",
             detail=detail,
-            recheck_at=row.not_before,
+            recheck_at=not_before,
         )
     return Answer(check=Check(name="window", passed=True, wanted=wanted, seen=seen))
 
@@ -218,11 +227,21 @@ def duplicate(look: Look) -> Answer:
     if not holder or holder["occurrence_id"] == row.id:
         return Answer(check=Check(name="duplicate", passed=True, wanted=f"{row.key} free", seen="free"))
     return Answer(
-        check=Check(name="duplicate", passed=False, wanted=f"{row.key} free", seen=f"{holder['state']} by r{holder['occurrence_id']}"),
+        check=Check(
+            name="duplicate",
+            passed=False,
+            wanted=f"{row.key} free",
+            seen=f"{holder['state']} by r{holder['occurrence_id']}",
+        ),
         verdict=Verdict.SKIP_DUPLICATED,
         event=Event.SKIP,
         code="key_held",
-        detail={"key": row.key, "holder": holder["occurrence_id"], "state": holder["state"], "ended_at": holder.get("ended_at")},
+        detail={
+            "key": row.key,
+            "holder": holder["occurrence_id"],
+            "state": holder["state"],
+            "ended_at": holder.get("ended_at"),
+        },
     )
 
 
@@ -235,17 +254,22 @@ def dependency(look: Look) -> Answer:
     if late and not job.catch_up.only_if_data_ready and row.verdict != Verdict.SKIP_DEP:
         return Answer(check=Check(name="dependency", passed=True, wanted="nothing", seen="catch-up without data check"))
     names = {condition: conditions.fact_name(condition, job, row) for condition in job.depends_on}
-    missing = tuple(name for name in names.values() if name not in look.facts)
-    wanted = ", ".join(conditions.wanted_text(name) for name in names.values())
+    missing = tuple(dict.fromkeys(name for name in names.values() if name not in look.facts))
+    wanted = ", ".join(dict.fromkeys(conditions.wanted_text(name) for name in names.values()))
     if missing:
         return Answer(check=Check(name="dependency", passed=None, wanted=wanted), needs=missing)
     seen = {name: look.facts[name].version for name in names.values()}
     unmet = [(condition, look.facts[name]) for condition, name in names.items() if not look.facts[name].is_set]
     if not unmet:
         return Answer(check=Check(name="dependency", passed=True, wanted=wanted, seen="all hold"), seen=seen)
-    first, fact = unmet[0]
+    first, _ = unmet[0]
     return Answer(
-        check=Check(name="dependency", passed=False, wanted=wanted, seen=", ".join(f"{conditions.wanted_text(f.name)} not set" for _, f in unmet)),
+        check=Check(
+            name="dependency",
+            passed=False,
+            wanted=wanted,
+            seen=", ".join(f"{conditions.wanted_text(f.name)} not set" for _, f in unmet),
+        ),
         verdict=Verdict.SKIP_DEP,
         event=Event.PARK,
         code=conditions.missing_code(first),
@@ -287,18 +311,36 @@ CHECKS: tuple[tuple[str, Callable[[Look], Answer]], ...] = (
 )
 
 
+def is_wanted(row: Occurrence) -> bool:
+    """Return True for a row that the calendar or a pause may delay but no longer exclude.
+
+    That is one that somebody asked for (an event, a call, a person's retry) or that has started before.
+    """
+    asked_for = row.origin is not Origin.SCHEDULE or row.actor != "" or row.code == "retried"
+    return asked_for or row.first_started_at is not None or row.state is not State.PENDING
+
+
+def bounds(look: Look) -> tuple[Micros | None, Micros | None]:
+    """Return the window that binds a start: the row's own, or today's for a row that a person took up again."""
+    row, window = look.row, look.job.window
+    if row.not_before is not None or row.not_after is not None or window is None:
+        return row.not_before, row.not_after
+    return times.window_of_day(window, look.now, look.job.tz)
+
+
 def slot_name(job: Job, row: Occurrence) -> str:
     """Return the fact name of the overlap slot: one per job and subject."""
     return f"slot:{job.name}:{row.subject}"
 
 
-def _within_limits(row: Occurrence, recheck_at: Micros | None) -> Micros | None:
+def _within_limits(look: Look, recheck_at: Micros | None) -> Micros | None:
     """Never look again later than the moment at which the answer changes by itself (DESIGN 1, parking)."""
     if recheck_at is None:
         return None
+    row, (_, closes) = look.row, bounds(look)
     moments = [recheck_at]
-    if row.not_after is not None:
-        moments.append(row.not_after)
+    if closes is not None:
+        moments.append(closes)
     if row.expires_at is not None and row.first_started_at is None:
         moments.append(row.expires_at + 1)
-    return min(moments)
+    return max(look.now, min(moments))

@@ -1,0 +1,7 @@
+"""``python -m researchcopilot``."""
+
+from __future__ import annotations
+
+from researchcopilot.cli import main
+
+main()

@@ -1,0 +1,244 @@
+"""The catalogue of reasons: a code, its sentence in English and Chinese, what to do about it, how loud it is.
+
+Promise: codes are permanent, and both languages say the same.  Rule of the file: only text.  ``{name:kind}`` is filled
+from the detail by ``core/phrasing.py``; a part in [brackets] is left out when a value in it is not known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """One reason.  ``level``: 0 no alert, 1 notice, 2 raised, 3 urgent."""
+
+    code: str
+    en: str
+    zh: str
+    remedy_en: str
+    remedy_zh: str
+    level: int = 0
+
+
+def reason(code: str, en: str, zh: str, remedy: tuple[str, str], *, level: int = 0) -> Reason:
+    """Make a reason; the remedy is told in English and in Chinese."""
+    return Reason(code=code, en=en, zh=zh, remedy_en=remedy[0], remedy_zh=remedy[1], level=level)
+
+
+AGAIN = (
+    "To run it again on purpose: noonmark run JOB --again --reason WHY",
+    "若确需再跑一次：noonmark run JOB --again --reason 原因",
+)
+LATE = (
+    "To run it all the same, while today's window is open: noonmark retry RUN; to allow more: catch_up.max_delay",
+    "若仍要运行，在今天的窗口内执行 noonmark retry RUN；或放宽 catch_up.max_delay",
+)
+WAIT = (
+    "It goes on by itself; noonmark why JOB shows its last look",
+    "会自动继续；noonmark why JOB 可看最近一次检查",
+)
+LOST = (
+    "See why the worker went away (its log, memory, host): noonmark workers",
+    "查明 worker 为何消失（日志、内存、主机）：noonmark workers",
+)
+
+WAITING: tuple[Reason, ...] = (
+    reason(
+        "ready",
+        "Every check passed[, {late:late} late].",
+        "所有检查均通过[，晚了 {late:late}]。",
+        WAIT,
+    ),
+    reason(
+        "started",
+        "It was started.",
+        "已开始运行。",
+        WAIT,
+    ),
+    reason(
+        "job_paused",
+        "The job was paused when it was due[ (since {since:moment})][: {reason}].",
+        "到期时任务处于暂停状态[（自 {since:moment} 起）][：{reason}]。",
+        (
+            "noonmark resume JOB lets coming moments run; for this one: noonmark run JOB --reason WHY",
+            "noonmark resume JOB 恢复今后的运行；补这一次：noonmark run JOB --reason 原因",
+        ),
+    ),
+    reason(
+        "waiting_for_resume",
+        "The job is paused[ since {since:moment}][: {reason}]; it waits until somebody resumes it.",
+        "任务已暂停[（自 {since:moment} 起）][：{reason}]；等待恢复。",
+        (
+            "noonmark resume JOB",
+            "noonmark resume JOB",
+        ),
+    ),
+    reason(
+        "weekend",
+        "It was due on a weekend[ ({day:day})], and the rule runs on weekdays only.",
+        "到期日是周末[（{day:day}）]，规则只允许工作日运行。",
+        (
+            "Allow it with guardrails.allow_weekend: true",
+            "如需周末运行，设置 guardrails.allow_weekend: true",
+        ),
+    ),
+    reason(
+        "weekend_wait",
+        "It is a weekend[ ({day:day})]; it waits for the next weekday.",
+        "现在是周末[（{day:day}）]；等到下一个工作日。",
+        (
+            "Allow it with guardrails.allow_weekend: true",
+            "如需周末运行，设置 guardrails.allow_weekend: true",
+        ),
+    ),
+    reason(
+        "window_not_open",
+        "Its window is not open yet[; it opens at {opens:moment}].",
+        "执行窗口尚未开放[；{opens:moment} 开放]。",
+        WAIT,
+    ),
+    reason(
+        "flag_missing",
+        "It waits for [{missing:facts}]|[data that is not ready yet][ ({why})].",
+        "正在等待[{missing:facts}]|[尚未就绪的数据][（{why}）]。",
+        (
+            "When the data is there: noonmark signal FLAG; set flags: noonmark flags",
+            "数据就绪后：noonmark signal 标志；查看标志：noonmark flags",
+        ),
+    ),
+    reason(
+        "dependency_missing",
+        "It waits for [{missing:facts}]|[another job to succeed][ ({why})].",
+        "正在等待[{missing:facts}]|[所依赖的任务成功][（{why}）]。",
+        (
+            "See what the other job waits for: noonmark why OTHER-JOB",
+            "查看所依赖的任务：noonmark why 该任务",
+        ),
+    ),
+    reason(
+        "handler_missing",
+        "No worker that is awake has the code for [job {job}]|[this job]; it is kept until one does.",
+        "在线的 worker 都没有[任务 {job} ]|[该任务]的代码；会保留到有为止。",
+        (
+            "Start a worker with the module that declares it, or cancel what is left: noonmark cancel RUN",
+            "启动包含该任务代码的 worker，或取消余下的：noonmark cancel RUN",
+        ),
+        level=2,
+    ),
+    reason(
+        "rule_unreadable",
+        "The rule [of {job} ]could not be applied here[: {error}].",
+        "[任务 {job} 的]规则在此无法应用[：{error}]。",
+        (
+            "Correct the rule, or upgrade this process if a newer version wrote it; then restart the worker",
+            "修正规则；若由更新的版本写入，请升级本进程；然后重启 worker",
+        ),
+        level=2,
+    ),
+    reason(
+        "start_failed",
+        "It could not be started[: {error}]|[ because what it depends on kept changing].",
+        "无法启动[：{error}]|[，因为所依据的条件不断变化]。",
+        WAIT,
+        level=1,
+    ),
+)
+
+NOT_RUN: tuple[Reason, ...] = (
+    reason(
+        "window_closed",
+        "Its window closed[ at {closes:moment}] before it could start[; {last:because}].",
+        "执行窗口已[于 {closes:moment} ]关闭，未能开始[；{last:because}]。",
+        LATE,
+        level=3,
+    ),
+    reason(
+        "limit_passed",
+        "It did not start in time[: {late:length} late][, at most {allowed:length} allowed][; {last:because}].",
+        "未能及时开始[：已晚 {late:length}][，最多允许 {allowed:length}][；{last:because}]。",
+        LATE,
+        level=3,
+    ),
+    reason(
+        "key_held",
+        (
+            "[Key {key} is]|[Its key is] already held by [{holder:run}]|[another occurrence][ ({state:state})][, "
+            "ended {ended_at:moment}]; the same thing is not done twice."
+        ),
+        (
+            "[键 {key} ]|[该键]已由[ {holder:run} ]|[另一次运行]占有[（{state:state}）][，结束于 "
+            "{ended_at:moment}]；同一件事不做两次。"
+        ),
+        AGAIN,
+    ),
+    reason(
+        "slot_taken",
+        "The round before it was still in progress[ ({occupant:run})], so this one was skipped.",
+        "上一轮仍在进行[（{occupant:run}）]，本轮跳过。",
+        (
+            "If rounds may overlap: overlap: allow; else make the interval longer or the job shorter",
+            "若允许重叠：overlap: allow；否则加大间隔或缩短任务",
+        ),
+    ),
+    reason(
+        "superseded",
+        "It was missed, and a later moment[ ({by:moment})] was due as well by then; only the latest is run.",
+        "当时错过了，等到检查时更晚的一次[（{by:moment}）]也已到期；只运行最近的一次。",
+        (
+            "To run every missed moment: catch_up.missed: all",
+            "若每次都必须补跑：catch_up.missed: all",
+        ),
+    ),
+    reason(
+        "range_superseded",
+        "These moments[ ({count:count})] were missed[, the last at {until:moment}]; only the latest one due is run.",
+        "这些时刻[（{count:count} 次）]已错过[，最后一次为 {until:moment}]；只补最近的一次。",
+        (
+            "To run every missed moment: catch_up.missed: all",
+            "若每次都必须补跑：catch_up.missed: all",
+        ),
+    ),
+    reason(
+        "missed_skipped",
+        "It was missed[ (noticed {late:length} late)], and the rule does not run missed moments later.",
+        "当时错过了[（{late:length}后才发现）]，规则规定错过不补。",
+        (
+            "To run the latest missed moment: catch_up.missed: latest",
+            "若要补跑最近一次：catch_up.missed: latest",
+        ),
+    ),
+    reason(
+        "revision_superseded",
+        "The rule was changed before it was due[ (revision {revision})], and no longer yields this moment.",
+        "到期之前规则已修改[（修订 {revision}）]，新规则不含这一时刻。",
+        (
+            "noonmark rules shows what changed, when and by whom",
+            "noonmark rules 可看何时由谁改了什么",
+        ),
+    ),
+    reason(
+        "worker_gone",
+        "It was for one worker only[ ({worker})], and that worker is gone.",
+        "只属于某一个 worker[（{worker}）]，而它已不在。",
+        LOST,
+    ),
+    reason(
+        "cancelled",
+        "It was cancelled[ by {by}][: {reason}].",
+        "已[由 {by} ]取消[：{reason}]。",
+        AGAIN,
+    ),
+    reason(
+        "cancel_requested",
+        "[{by}]|[Somebody] asked for it to be cancelled[: {reason}]; the run is told to stop.",
+        "[{by} ]|[有人]请求取消[：{reason}]；正在通知运行停止。",
+        WAIT,
+    ),
+    reason(
+        "cancelled_before_create",
+        "It was cancelled[ by {by}] before it was asked for[: {reason}]; the key is held so that it does not run.",
+        "在创建之前就已[由 {by} ]取消[：{reason}]；键被占住，因此不会运行。",
+        AGAIN,
+    ),
+)

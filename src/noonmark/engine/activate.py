@@ -1,0 +1,129 @@
+"""Declared rules on their way into the store, and the watch over frontiers.
+
+Promises: an unchanged rule changes nothing; two replicas that declare the same rule agree, whoever was first; an active
+series never stays without its open frontier (I13).  What was missed while nobody was awake is left to ``core/catchup.py``.
+
+Rule of the file: synchronous, to be called in the store thread or by a command line; every write is guarded by the
+revision that was read.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import TypeVar
+
+from noonmark.core.codec import canonical, digest, job_to_plain
+from noonmark.core.model import Activation, Job, JobRow, Micros, NewOccurrence, OnEvent, Query
+from noonmark.core.series import frontier_rows
+from noonmark.ports.store import Store
+
+BATCH = 500
+_T = TypeVar("_T")
+_ROUNDS = 3
+_LOG = logging.getLogger("noonmark.engine")
+
+
+def declare(store: Store, jobs: Iterable[Job], *, actor: str) -> list[JobRow]:
+    """Put declared rules in force.
+
+    Args:
+        jobs: the rules as this process declares them.
+        actor: who is recorded as having changed them.
+
+    Returns:
+        The job rows as they are now.  Where another process changed a rule at the same moment we read again and declare
+        again, three times at most; after that its rule stands.
+    """
+    wanted = {job.name: job for job in jobs}
+    digests = {name: digest(job) for name, job in wanted.items()}
+    rows: dict[str, JobRow] = {}
+    for _ in range(_ROUNDS):
+        names = None if len(wanted) > BATCH else list(wanted)
+        rows = {row.name: row for row in store.jobs(names) if row.name in wanted}
+        changed = [job for name, job in wanted.items() if name not in rows or rows[name].digest != digests[name]]
+        if not changed:
+            break
+        effective_at = store.now()
+        for batch in _batches(changed, BATCH):
+            changes = [_activation(job, digests[job.name], rows.get(job.name), effective_at) for job in batch]
+            answers = store.activate(secrets.token_hex(8), changes, actor=actor)
+            rows.update((row.name, row) for row in answers)
+        if all(rows[name].digest == digests[name] for name in wanted):
+            break
+    for name in wanted:
+        if rows[name].digest != digests[name]:
+            _LOG.warning("job %s: another process keeps changing the rule; revision %d stands", name, rows[name].revision)
+    return list(rows.values())
+
+
+def raise_frontiers(store: Store, jobs: Sequence[tuple[Job, JobRow]], *, worker: str, actor: str) -> int:
+    """Give every series among these jobs its missing frontier rows; return how many rows were added.
+
+    A row is derived from the newest scheduled row, so that what was missed meanwhile is still seen by the catch-up rules;
+    never from before the revision took effect.  Jobs of scope each_worker get theirs for this worker.
+    """
+    added = 0
+    for batch in _batches([pair for pair in jobs if pair[0].is_series], BATCH):
+        changes = [change for job, row in batch if (change := _missing(store, job, row, worker)) is not None]
+        if changes:
+            store.activate(secrets.token_hex(8), changes, actor=actor)
+            added += sum(len(change.frontiers) for change in changes)
+            _LOG.info("frontier rows added for %s", ", ".join(change.name for change in changes))
+    return added
+
+
+def _missing(store: Store, job: Job, row: JobRow, worker: str) -> Activation | None:
+    own = worker if job.scope == "each_worker" else ""
+    open_rows = store.occurrences(Query(job=job.name, frontier_only=True, open_only=True, limit=10_000))
+    there = {(found.subject, found.worker) for found in open_rows}
+    newest = _newest(store, job, own)
+    floor = store.now() if own and newest is None else row.effective_at  # a worker's series begins with the worker
+    after = max(floor, newest or floor)
+    wanted = frontier_rows(job, after, revision=row.revision, worker=own)
+    frontiers = tuple(new for new in wanted if (new.subject, new.worker) not in there)
+    if not frontiers:
+        return None
+    return _change(job, row.digest, row.revision, row.effective_at, frontiers, rule=row.rule)
+
+
+def _newest(store: Store, job: Job, worker: str) -> Micros | None:
+    subject = worker or None
+    newest = store.occurrences(Query(job=job.name, subject=subject, limit=20))
+    moments = [found.range_until or found.scheduled_for for found in newest if found.origin == "schedule"]
+    return max(moments, default=None)
+
+
+def _activation(job: Job, mark: str, row: JobRow | None, effective_at: Micros) -> Activation:
+    revision = row.revision if row is not None else 0
+    # Rows of each_worker jobs come from each worker itself, once it has been heard of (DESIGN 5).
+    frontiers = () if job.scope == "each_worker" else frontier_rows(job, effective_at, revision=revision + 1)
+    return _change(job, mark, revision, effective_at, frontiers if job.is_series else ())
+
+
+def _change(
+    job: Job,
+    mark: str,
+    revision: int,
+    effective_at: Micros,
+    frontiers: tuple[NewOccurrence, ...],
+    *,
+    rule: str | None = None,
+) -> Activation:
+    return Activation(
+        name=job.name,
+        rule=canonical(job_to_plain(job)) if rule is None else rule,
+        digest=mark,
+        expected_revision=revision,
+        effective_at=effective_at,
+        frontiers=frontiers,
+        event=job.trigger.name if isinstance(job.trigger, OnEvent) else "",
+    )
+
+
+def _batches(items: Iterable[_T], size: int) -> Iterable[list[_T]]:
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch

@@ -1,0 +1,36 @@
+"""The exceptions that pass between a job and the engine.
+
+Rule of the file: a job says with a type what should happen next; the engine never guesses from a message.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+
+class Retry(Exception):  # noqa: N818 - it is an instruction, and reads as one where it is raised
+    """Fail this attempt and try again, not before ``after`` where the other side said so (``Retry-After``)."""
+
+    def __init__(self, message: str = "", *, after: timedelta | None = None) -> None:
+        super().__init__(message)
+        self.after = after
+
+
+class DoNotRetry(Exception):  # noqa: N818
+    """Fail for good: another attempt would fail the same way, so a person is asked at once."""
+
+
+class LeaseLost(Exception):  # noqa: N818
+    """This run is no longer ours: another worker may run it, and every write of this one is refused."""
+
+
+class EffectUnknown(Exception):  # noqa: N818
+    """An outside effect was begun and nobody knows whether it happened; it is never repeated blindly."""
+
+
+class NoSuchJob(LookupError):
+    """The registry has nothing to run under this name."""
+
+
+class GateClosed(Exception):  # noqa: N818
+    """The worker is stopping and no longer waits for its store."""

@@ -1,0 +1,308 @@
+"""Where jobs run: coroutines on a loop of their own, functions in threads, commands and processes in groups.
+
+Promises: the engine's loop never executes a job; what a job raises, SystemExit included, ends that run and nothing else;
+a whole batch costs one hand-over and its completions one wake-up.
+
+Rule of the file: an executor reports each run once, through the ``Inbox``, and decides nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from noonmark.core.model import Micros
+from noonmark.engine.context import Context, ContextSync, RunFacts
+from noonmark.engine.errors import LeaseLost
+from noonmark.engine.gate import Gate
+from noonmark.engine.journal import Journal
+from noonmark.engine.process import ProcessRunner
+from noonmark.engine.runs import Finish, Run, arguments, failed, parameters, succeeded
+from noonmark.ports.clock import Clock
+from noonmark.ports.store import Store
+
+
+class Inbox:
+    """Finished runs on their way to the engine: a deque and one wake-up flag."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+        self._items: deque[Finish] = deque()
+        self._flagged = False
+
+    def put(self, finish: Finish) -> None:
+        """Leave a finished run; ``flush`` makes it known."""
+        self._items.append(finish)
+
+    def flush(self) -> None:
+        """Wake the engine, unless that is under way already."""
+        if not self._flagged:
+            self._flagged = True
+            self._wake()
+
+    def drain(self, limit: int) -> list[Finish]:
+        """Take out what has come in.  The flag falls first: what arrives from here on wakes the engine again."""
+        self._flagged = False
+        items = self._items
+        return [items.popleft() for _ in range(min(len(items), limit))]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+class Executor(Protocol):
+    """Runs jobs."""
+
+    def start(self, runs: Sequence[Run]) -> None:
+        """Begin these runs; returns at once."""
+        ...
+
+    def stop(self, run: Run) -> None:
+        """Ask a run to end (``run.stop_reason`` says why): cancelled, killed, or told through its context."""
+        ...
+
+    def close(self) -> None:
+        """Give back loops and threads; what still runs is cancelled or left behind."""
+        ...
+
+
+class Callbacks:
+    """How a run reaches the store: builds its context."""
+
+    def __init__(self, store: Store, gate: Gate, worker: str, clock: Clock, store_now: Callable[[], Micros]) -> None:
+        self._store = store
+        self._gate = gate
+        self._worker = worker
+        self._clock = clock
+        self._store_now = store_now
+
+    def facts(self, run: Run) -> RunFacts:
+        """Return what is fixed for this attempt."""
+        row = run.row
+        started = row.started_at if row.started_at is not None else self._store_now()
+        return RunFacts(
+            key=row.key,
+            fence=run.fence,
+            attempt=row.attempt,
+            run_id=row.run_id,
+            job=row.job,
+            subject=row.subject,
+            business_date=row.business_date,
+            scheduled_for=row.scheduled_for,
+            late=max(0, started - row.scheduled_for),
+            params=parameters(run),
+        )
+
+    def journal(self, run: Run) -> Callable[[str, tuple[Any, ...]], Any]:
+        """Return the blocking way to the run's journal."""
+        journal = Journal(self._store, self._worker, run)
+
+        def ask(op: str, args: tuple[Any, ...]) -> Any:
+            return self._gate.submit(journal.answer, op, *args).result()
+
+        return ask
+
+    def context(self, run: Run) -> Context:
+        """Return the context of an async run."""
+        journal = Journal(self._store, self._worker, run)
+
+        async def ask(op: str, args: tuple[Any, ...]) -> Any:
+            return await asyncio.wrap_future(self._gate.submit(journal.answer, op, *args))
+
+        return Context(self.facts(run), ask=ask, is_lost=lambda: run.lost, boot=self._clock.boot)
+
+    def context_sync(self, run: Run) -> ContextSync:
+        """Return the context of a sync run."""
+        ask = self.journal(run)
+        return ContextSync(self.facts(run), ask=ask, is_lost=lambda: run.lost, boot=self._clock.boot)
+
+
+async def execute_async(run: Run, callbacks: Callbacks) -> Finish:
+    """Run a coroutine function to its end, whatever that is."""
+    try:
+        handler = run.handler
+        assert handler.fn is not None
+        if handler.context_param is None and not handler.accepts and handler.accepts is not None:
+            return succeeded(run, await handler.fn())
+        context = callbacks.context(run) if handler.context_param is not None else None
+        return succeeded(run, await handler.fn(**arguments(handler, parameters(run), context)))
+    except GeneratorExit:
+        raise
+    except BaseException as error:  # SystemExit too: a job may end itself, not the worker
+        return failed(run, error)
+
+
+def execute_sync(run: Run, callbacks: Callbacks) -> Finish:
+    """Run a plain function to its end, whatever that is."""
+    try:
+        handler = run.handler
+        assert handler.fn is not None
+        context = callbacks.context_sync(run) if handler.context_param is not None else None
+        return succeeded(run, handler.fn(**arguments(handler, parameters(run), context)))
+    except BaseException as error:
+        return failed(run, error)
+
+
+class JobLoop:
+    """The second event loop: a job that blocks it delays other jobs, but neither deciding nor renewing."""
+
+    def __init__(self, inbox: Inbox, callbacks: Callbacks) -> None:
+        self._inbox = inbox
+        self._callbacks = callbacks
+        self._loop = asyncio.new_event_loop()
+        self._flushing = False
+        self._thread = threading.Thread(target=self._work, name="noonmark-jobs", daemon=True)
+        self._thread.start()
+
+    def start(self, runs: Sequence[Run]) -> None:
+        """Hand a batch over with one call."""
+        self._loop.call_soon_threadsafe(self._begin, runs)
+
+    def stop(self, run: Run) -> None:
+        """Cancel a run's coroutine."""
+        self._loop.call_soon_threadsafe(self._cancel, run)
+
+    def close(self) -> None:
+        """Cancel what still runs, give it a moment, end the loop.  A blocked loop is left behind: its thread is a daemon."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout=2)
+
+    def _work(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+            left = asyncio.all_tasks(self._loop)
+            for task in left:
+                task.cancel()
+            if left:
+                self._loop.run_until_complete(asyncio.wait(left, timeout=1))
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        finally:
+            self._loop.close()
+
+    def _begin(self, runs: Iterable[Run]) -> None:
+        create = self._loop.create_task
+        for run in runs:
+            run.handle = create(self._drive(run))
+
+    def _cancel(self, run: Run) -> None:
+        if run.handle is not None:
+            run.handle.cancel()
+
+    async def _drive(self, run: Run) -> None:
+        self._inbox.put(await execute_async(run, self._callbacks))
+        if not self._flushing:
+            # One wake-up for all that end in this turn of the loop: waking for each would cost more than the jobs.
+            self._flushing = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flushing = False
+        self._inbox.flush()
+
+
+class ThreadPool:
+    """Daemon threads, as many as are needed at once: a hung job must keep neither its successors nor the exit waiting."""
+
+    def __init__(self, idle_limit: int = 32) -> None:
+        self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._idle = 0
+        self._waiting = 0
+        self._idle_limit = idle_limit
+        self._closed = False
+
+    def run(self, work: Callable[[], None]) -> None:
+        """Run something in a thread that is free, or a new one."""
+        with self._lock:
+            self._waiting += 1
+            is_short = self._waiting > self._idle
+        self._queue.put(work)
+        if is_short:
+            threading.Thread(target=self._work, name="noonmark-job", daemon=True).start()
+
+    def close(self) -> None:
+        """Let idle threads end; busy ones end after their job."""
+        with self._lock:
+            self._closed = True
+            idle = self._idle
+        for _ in range(idle):
+            self._queue.put(None)
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                is_surplus = self._closed or self._idle >= self._idle_limit
+                if is_surplus and self._waiting <= self._idle:
+                    return
+                self._idle += 1
+            work = self._queue.get()
+            with self._lock:
+                self._idle -= 1
+                self._waiting -= work is not None
+            if work is None:
+                return
+            work()
+            del work
+
+
+class Executors:
+    """The executor of a real worker."""
+
+    def __init__(self, inbox: Inbox, callbacks: Callbacks, *, kill_grace: float = 2.0) -> None:
+        self._inbox = inbox
+        self._callbacks = callbacks
+        self._loop: JobLoop | None = None
+        self._pool = ThreadPool()
+        self._processes = ProcessRunner(callbacks, kill_grace=kill_grace)
+
+    def start(self, runs: Sequence[Run]) -> None:
+        """Begin each run where its kind belongs."""
+        coroutines = []
+        for run in runs:
+            kind = run.handler.kind
+            if kind == "async":
+                coroutines.append(run)
+            elif kind == "sync":
+                self._pool.run(partial(self._finish, execute_sync, run, self._callbacks))
+            else:
+                self._pool.run(partial(self._finish, self._processes.execute, run))
+        if coroutines:
+            if self._loop is None:
+                self._loop = JobLoop(self._inbox, self._callbacks)
+            self._loop.start(coroutines)
+
+    def stop(self, run: Run) -> None:
+        """Cancel, kill or tell, by kind."""
+        run.lost = run.lost or run.stop_reason == "lost"
+        if run.handler.kind == "async":
+            if self._loop is not None:
+                self._loop.stop(run)
+        elif run.handler.kind == "sync":
+            run.lost = True  # a thread cannot be stopped, only told
+        else:
+            self._processes.stop(run)
+
+    def close(self) -> None:
+        """End the job loop, the idle threads and every process group that is left."""
+        self._processes.close()
+        self._pool.close()
+        if self._loop is not None:
+            self._loop.close()
+
+    def _finish(self, execute: Callable[..., Finish], run: Run, *args: Any) -> None:
+        try:
+            finish = execute(run, *args)
+        except LeaseLost as error:
+            finish = failed(run, error)
+        except BaseException as error:  # a fault of ours must end the run too, else its slot is gone for ever
+            finish = failed(run, error)
+        with contextlib.suppress(RuntimeError):  # the engine's loop is closed: nobody waits any more
+            self._inbox.put(finish)
+            self._inbox.flush()

@@ -1,0 +1,142 @@
+"""The one way from asyncio code to the synchronous store.
+
+Promise: a verb that is called here ends with the store's answer, however long the store was away; the same call, with
+the same request id, is repeated until then.  Only a store that cannot serve until a person acts (``StoreUnusable``) and
+the end of the worker (``GateClosed``) break the wait.
+
+Rule of the file: one dedicated thread talks to the store (ADR 0004); nobody else in the engine does, but the lease keeper,
+which must not queue behind a long transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from noonmark.core.model import MINUTE, Micros
+from noonmark.engine.errors import GateClosed
+from noonmark.engine.signals import Observer, StoreAway, StoreBack, tell
+from noonmark.ports.clock import Clock
+from noonmark.ports.store import StoreError, StoreUnusable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+RETRY_FIRST = 0.05
+RETRY_LONGEST = 0.7  # so that the first run comes within one second of the store's return
+_LOG = logging.getLogger("noonmark.engine")
+
+
+class Gate(Protocol):
+    """Carries verbs to the store."""
+
+    async def call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Carry out one verb and return its answer; waits while the store is away."""
+        ...
+
+    def submit(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Carry out one verb for a job, which may wait in another thread or loop."""
+        ...
+
+
+def backoff(failures: int, dice: float) -> float:
+    """Return how long to wait before the next try, in seconds: doubling, bounded, spread by the dice in [0, 1)."""
+    return float(min(RETRY_LONGEST, RETRY_FIRST * 2.0 ** min(failures, 10)) * (0.5 + dice / 2))
+
+
+class Outage:
+    """Remembers since when the store is away, so that it is said once and not at every try."""
+
+    def __init__(self, clock: Clock, observer: Observer | None) -> None:
+        self._clock = clock
+        self._observer = observer
+        self._since: Micros | None = None
+        self._said: Micros = 0
+
+    def failed(self, error: StoreError) -> None:
+        """Take note of a failed try."""
+        now = self._clock.boot()
+        if self._since is None:
+            self._since, self._said = now, now
+            _LOG.warning("the store does not answer (%s); the worker waits for it and loses nothing", error)
+            tell(self._observer, StoreAway(error=str(error)))
+        elif now - self._said > MINUTE:
+            self._said = now
+            _LOG.warning("the store is still away after %d s (%s)", (now - self._since) // 1_000_000, error)
+
+    def answered(self) -> None:
+        """Take note of an answer."""
+        if self._since is None:
+            return
+        away, self._since = self._clock.boot() - self._since, None
+        _LOG.warning("the store answers again, after %.1f s", away / 1e6)
+        tell(self._observer, StoreBack(away_for=away))
+
+
+class StoreGate:
+    """The gate of a real worker: one daemon thread that works off a queue."""
+
+    def __init__(self, clock: Clock, dice: Callable[[], float], observer: Observer | None = None) -> None:
+        self._dice = dice
+        self._outage = Outage(clock, observer)
+        self._queue: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="noonmark-store", daemon=True)
+        self._thread.start()
+
+    async def call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Carry out one verb in the store thread; the loop goes on meanwhile."""
+        return await asyncio.wrap_future(self.submit(verb, *args, **kwargs))
+
+    def submit(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Queue one verb and return its future."""
+        future: Future[T] = Future()
+        if self._closing.is_set():
+            future.set_exception(GateClosed("the worker has stopped"))
+            return future
+        self._queue.put((future, lambda: verb(*args, **kwargs)))
+        return future
+
+    def give_up(self) -> None:
+        """Stop waiting for a store that is away: what is queued ends with GateClosed."""
+        self._closing.set()
+
+    def close(self) -> None:
+        """Work off what is queued and end the thread."""
+        self._queue.put(None)
+        self._thread.join(timeout=10)
+        self._closing.set()
+
+    def _work(self) -> None:
+        while (entry := self._queue.get()) is not None:
+            future, verb = entry
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                answer = self._persist(verb)
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(answer)
+            del entry, future, verb  # else the last answer lives until the next call
+
+    def _persist(self, verb: Callable[[], Any]) -> Any:
+        failures = 0
+        while True:
+            try:
+                answer = verb()
+            except StoreUnusable:
+                raise
+            except StoreError as error:
+                self._outage.failed(error)
+                if self._closing.wait(backoff(failures, self._dice())):
+                    raise GateClosed("the worker stopped while its store was away") from error
+                failures += 1
+            else:
+                self._outage.answered()
+                return answer

@@ -1,0 +1,76 @@
+"""What this machine knows of its processes: who we are, and whether somebody else still lives.
+
+Rule of the file: the only place in the engine that reads ``/proc``, the host name and the system's zone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from noonmark.core.model import WorkerInfo
+from noonmark.ports.clock import Clock
+
+
+def process_started(pid: int) -> str:
+    """Return the kernel's start time of a process, "" when there is no such process or no /proc.
+
+    Pids are reused; the pair (pid, start time) is not, within one boot.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return ""
+    fields = stat.rpartition(b")")[2].split()  # the name in front may itself contain blanks and brackets
+    if len(fields) < 20 or fields[0] in (b"Z", b"X"):
+        return ""
+    return fields[19].decode("ascii")
+
+
+def this_worker(clock: Clock, *, name: str, jobs: tuple[str, ...], version: str = "", tzdata: str = "") -> WorkerInfo:
+    """Describe this process as a worker incarnation; the id is never used twice."""
+    host, pid = socket.gethostname(), os.getpid()
+    return WorkerInfo(
+        id=f"{name or host}-{pid}-{secrets.token_hex(4)}",
+        name=name or f"{host}-{pid}",
+        host=host,
+        pid=pid,
+        process_started=process_started(pid),
+        boot_id=clock.boot_id(),
+        started_at=clock.wall(),
+        tzdata=tzdata,
+        version=version,
+        jobs=jobs,
+    )
+
+
+def is_alive(worker: Mapping[str, Any] | None, us: WorkerInfo, now: int) -> bool | None:
+    """Tell whether a worker still lives; None when nothing is known of it.
+
+    On our own host the kernel answers, at once and for sure; elsewhere the worker's heartbeat does, by the store's time.
+    """
+    if not worker:
+        return None
+    if worker.get("ended_at") is not None:
+        return False
+    if worker.get("host") == us.host and worker.get("boot_id") == us.boot_id and us.process_started:
+        return process_started(int(worker["pid"])) == worker.get("process_started")
+    until = worker.get("until")
+    return until is not None and now < int(until)
+
+
+def system_zone() -> str:
+    """Return the name of the machine's own zone, for the log line only: no rule is ever read in it."""
+    named = os.environ.get("TZ", "").lstrip(":")
+    if named:
+        return named
+    try:
+        target = os.readlink("/etc/localtime")
+    except OSError:
+        return time.tzname[0]
+    return target.partition("zoneinfo/")[2] or time.tzname[0]

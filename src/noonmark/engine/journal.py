@@ -1,0 +1,76 @@
+"""What a run has written down durably: steps, once-effects, progress, flags.
+
+Promise: what is here survives the worker, and is written only while the run holds its fence.  ``answer`` is the one
+entry; a context in this process calls it through the gate, a child process over its socket.
+
+Rule of the file: runs in the store thread, so it may call the store directly.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any, TypedDict
+
+from noonmark.core.model import Fact, Note
+from noonmark.engine.runs import Run
+from noonmark.ports.store import Store
+
+
+class Recollection(TypedDict):
+    """What earlier attempts of this occurrence left behind: JSON text by name."""
+
+    step: dict[str, str]
+    intent: dict[str, str]
+    done: dict[str, str]
+
+
+class Journal:
+    """The durable memory of one run."""
+
+    def __init__(self, store: Store, worker: str, run: Run) -> None:
+        self._store = store
+        self._worker = worker
+        self._run = run
+        self._request = secrets.token_hex(6)  # repeats of one verb keep their id; each verb has its own number
+        self._verbs = 0
+
+    def answer(self, op: str, *args: Any) -> Any:
+        """Carry out ``recall()``, ``note(kind, name, json)`` or ``flag(name, set)``; a refused write answers False."""
+        if op == "recall":
+            return self._recall()
+        if op == "note":
+            return self._note(*args)
+        if op == "flag":
+            return self._flag(*args)
+        raise ValueError(f"the journal knows no {op!r}")
+
+    def _recall(self) -> Recollection:
+        found: Recollection = {"step": {}, "intent": {}, "done": {}}
+        story = self._store.story(self._run.row.id)
+        for note in story.notes if story is not None else ():
+            if note.kind == "step":
+                found["step"][note.name] = note.value
+            elif note.kind == "intent":
+                found["intent"][note.name] = note.value
+            elif note.kind == "done":
+                found["done"][note.name] = note.value
+        return found
+
+    def _note(self, kind: str, name: str, value: str) -> bool:
+        run = self._run
+        if kind == "effects":
+            run.effects = True  # before the write: if its answer is lost, the cautious side is kept
+        note = Note(kind=kind, name=name, value=value, fence=run.fence)
+        kept = self._store.note_if_held(self._worker, run.row.id, run.fence, note)
+        if not kept:
+            run.lost = True
+        return kept
+
+    def _flag(self, name: str, value: bool) -> bool:
+        if self._run.lost:
+            return False
+        self._verbs += 1
+        actor = f"{self._run.row.job} {self._run.row.run_id}"
+        fact = Fact(name=f"flag:{name}", value=True if value else None, actor=actor)
+        self._store.signal(f"{self._request}:{self._verbs}", [fact])
+        return True

@@ -1,0 +1,168 @@
+"""Keeping what is ours: renewals every third of a lease, the end of trust, heartbeats.
+
+Promises: a lease is renewed from outside the job's loop and outside the engine's, so neither a blocked loop nor a long
+transaction loses it; a run whose trust ended is named before its lease lapses at the store.
+
+Rule of the file: ``Book`` is plain bookkeeping on the boot clock; ``keep_once`` is one round of the keeper, which a
+thread (``Keeper``) repeats in production and a task in the virtual world.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from noonmark.core.model import SECOND, Micros, Renewal, WorkerInfo
+from noonmark.engine.runs import Run
+from noonmark.ports.clock import Clock
+from noonmark.ports.store import Store, StoreError
+
+HEARTBEAT_TTL: Micros = 30 * SECOND
+_LONGEST_NAP: Micros = 10 * SECOND
+_FAR: Micros = 1 << 62
+_LOG = logging.getLogger("noonmark.engine")
+
+
+class Book:
+    """The runs whose leases we hold, by occurrence.
+
+    Written by the engine's loop, read by the keeper through ``list(dict.values())``: single dict operations are atomic,
+    so no lock is held while either side is slow.
+    """
+
+    def __init__(self) -> None:
+        self._runs: dict[int, Run] = {}
+
+    def hold(self, run: Run) -> None:
+        """Begin to renew a lease."""
+        self._runs[run.row.id] = run
+
+    def drop(self, run: Run) -> None:
+        """Stop renewing; a newer run of the same occurrence keeps its place."""
+        if self._runs.get(run.row.id) is run:
+            del self._runs[run.row.id]
+
+    def get(self, occurrence_id: int) -> Run | None:
+        """Return the run of an occurrence."""
+        return self._runs.get(occurrence_id)
+
+    def all(self) -> list[Run]:
+        """Return every held run, at one instant."""
+        return list(self._runs.values())
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def due(self, now: Micros) -> list[Run]:
+        """Return what must be renewed now (boot clock)."""
+        return [run for run in self.all() if run.renew_at <= now]
+
+    def next_renewal(self) -> Micros | None:
+        """Return the boot-clock moment of the next renewal."""
+        return min((run.renew_at for run in self.all()), default=None)
+
+
+class Duty:
+    """What the keeper does in one round, without waiting."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        worker: WorkerInfo,
+        book: Book,
+        *,
+        on_lost: Callable[[list[Run]], None],
+        on_cancel: Callable[[list[Run]], None],
+        ttl: Micros = HEARTBEAT_TTL,
+    ) -> None:
+        self.store = store
+        self.worker = worker
+        self._clock = clock
+        self._book = book
+        self._on_lost = on_lost
+        self._on_cancel = on_cancel
+        self._ttl = ttl
+        self._beat_at: Micros = 0
+        self._failures = 0
+
+    def beat(self, *, ended: bool = False) -> Micros:
+        """Say that we live (or that we stop by ourselves); returns the store's time."""
+        wall = self._clock.wall()
+        info = replace(self.worker, seen_at=wall, ended_at=wall if ended else None)
+        now = self.store.heartbeat(info, self._ttl)
+        self.worker = replace(self.worker, wall_offset=wall - now)
+        self._beat_at = self._clock.boot() + self._ttl // 3
+        return now
+
+    def keep_once(self) -> Micros:
+        """Renew what is due and beat when it is time; return the boot-clock moment of the next round."""
+        try:
+            self._renew(self._book.due(self._clock.boot()))
+            if self._clock.boot() >= self._beat_at:
+                self.beat()
+            self._failures = 0
+        except StoreError as error:
+            self._failures += 1
+            if self._failures == 1:
+                _LOG.warning("leases could not be renewed (%s); trying again", error)
+            return self._clock.boot() + min(SECOND, 100_000 * self._failures)
+        upcoming = self._book.next_renewal()
+        return min(self._beat_at, upcoming if upcoming is not None else self._beat_at, self._clock.boot() + _LONGEST_NAP)
+
+    def _renew(self, runs: Iterable[Run]) -> None:
+        asked = self._clock.boot()
+        held = {run.row.id: run for run in runs}
+        if not held:
+            return
+        wanted = [Renewal(occurrence_id=id_, fence=run.fence, lease=run.lease) for id_, run in held.items()]
+        answer = self.store.renew(self.worker.id, wanted)
+        for id_, run in held.items():
+            if id_ not in answer.lost:
+                run.believe(asked)
+        if lost := [held[id_] for id_ in answer.lost if id_ in held]:
+            for run in lost:
+                run.renew_at = asked + run.lease  # the loop drops it; until then, do not ask again
+            self._on_lost(lost)
+        if asked_to_stop := [held[id_] for id_ in answer.cancel_requested if id_ in held and id_ not in answer.lost]:
+            self._on_cancel(asked_to_stop)
+
+
+class Keeper(threading.Thread):
+    """The thread that repeats the duty.  It sleeps between rounds and is woken when an earlier renewal appears."""
+
+    def __init__(self, duty: Duty, clock: Clock) -> None:
+        super().__init__(name="noonmark-leases", daemon=True)
+        self._duty = duty
+        self._clock = clock
+        self._ended = threading.Event()
+        self._wake = threading.Event()
+        self._planned: Micros = 0
+
+    def expect(self, renew_at: Micros) -> None:
+        """Make sure that the next round comes no later than this boot-clock moment."""
+        if renew_at < self._planned:
+            self._planned = renew_at
+            self._wake.set()
+
+    def run(self) -> None:
+        """Repeat the duty until ``end``."""
+        while not self._ended.is_set():
+            self._planned = _FAR  # a hint that arrives during the round must not be lost to the round's own plan
+            self._wake.clear()
+            try:
+                upcoming = self._duty.keep_once()
+            except Exception:
+                _LOG.exception("the lease keeper failed; it goes on")
+                upcoming = self._clock.boot() + SECOND
+            self._planned = upcoming
+            self._wake.wait(max(0, upcoming - self._clock.boot()) / 1e6)
+
+    def end(self) -> None:
+        """Stop renewing and wait for the round in progress."""
+        self._ended.set()
+        self._wake.set()
+        if self.is_alive():
+            self.join(timeout=10)

@@ -1,0 +1,340 @@
+"""Looks: what becomes of a row that ``take`` could not start by itself.
+
+Promise: every looked row leaves this file started, parked with a reason and a moment, or ended; what the decision saw is
+compared again by the store, and where it moved the row is decided anew.
+
+Rule of the file: the verdicts are those of ``core`` (decide, catchup, lapsed); here is only the order of asking.  One
+``facts`` call and one ``settle`` call serve the whole batch.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from noonmark.core import catchup, lapsed
+from noonmark.core.codec import checks_to_json
+from noonmark.core.decide import decide, slot_name
+from noonmark.core.escalate import alerts_for
+from noonmark.core.lifecycle import next_state
+from noonmark.core.model import (
+    SECOND,
+    AlertWrite,
+    Decision,
+    Event,
+    Fact,
+    Gates,
+    Job,
+    JobRow,
+    Micros,
+    NewOccurrence,
+    Occurrence,
+    Settled,
+    Settlement,
+    State,
+    Story,
+    Verdict,
+)
+from noonmark.engine.alerts import say_alerts, say_decision
+from noonmark.engine.gate import Gate
+from noonmark.engine.registry import Handler
+from noonmark.engine.rules import Rules, pause_fact
+from noonmark.engine.runs import Run
+from noonmark.engine.signals import Decided, Observer, Refused, tell
+from noonmark.ports.store import Store
+
+ROUNDS = 5
+"""How often one row is decided anew within one look before it is put aside for a second."""
+NO_HANDLER_RECHECK: Micros = 15 * SECOND
+_ENDS = frozenset({Event.MISS, Event.FAIL_MANUAL, Event.CANCEL})
+_STARTS = frozenset({Event.START, Event.TAKEOVER})
+_LOG = logging.getLogger("noonmark.engine")
+
+
+class StoreTime(Protocol):
+    """The engine's idea of the store's time."""
+
+    def __call__(self) -> Micros:
+        """Return the store's time, never ahead of it."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Case:
+    """One looked row on its way to an outcome."""
+
+    row: Occurrence
+    job: Job | None = None
+    job_row: JobRow | None = None
+    handler: Handler | None = None
+    adds: tuple[NewOccurrence, ...] = ()
+    fixed: Decision | None = None  # decided before ``decide``: catch-up, lapsed, nothing to run
+    decision: Decision | None = None
+    asked: Micros = 0  # boot clock, of the settlement that may start it
+    known: dict[str, Fact] = field(default_factory=dict)
+
+
+class Looker:
+    """Decides batches of looked rows."""
+
+    def __init__(
+        self,
+        store: Store,
+        gate: Gate,
+        rules: Rules,
+        *,
+        worker: str,
+        store_now: StoreTime,
+        boot: Callable[[], Micros],
+        is_alive: Callable[[Any, Micros], bool | None],
+        observer: Observer | None,
+    ) -> None:
+        self._store = store
+        self._gate = gate
+        self._rules = rules
+        self._worker = worker
+        self._now = store_now
+        self._boot = boot
+        self._is_alive = is_alive
+        self._observer = observer
+
+    async def look(self, rows: Sequence[Occurrence]) -> list[Run]:
+        """Bring every row to an outcome; return those that are to be run now."""
+        cases = [self._case(row) for row in rows]
+        for case in cases:
+            await self._prepare(case)
+        runs: list[Run] = []
+        for round_number in range(ROUNDS):
+            await self._decide(cases)
+            answers = await self._settle(cases)
+            again = []
+            for case, answer in zip(cases, answers, strict=True):
+                if answer.outcome == "applied":
+                    runs += self._applied(case, answer)
+                elif answer.outcome == "stale":
+                    tell(self._observer, Refused(row=case.row, fence=case.row.fence, what="look"))
+                else:
+                    again.append(case)
+            if not again:
+                return runs
+            cases = again
+            await self._reload(cases, put_aside=round_number == ROUNDS - 2)
+        _LOG.warning("%d rows could be neither started nor parked; their look leases will lapse", len(cases))
+        return runs
+
+    # -- before deciding ----------------------------------------------------------------------------
+
+    def _case(self, row: Occurrence) -> Case:
+        job = self._rules.job(row.job)
+        return Case(
+            row=row,
+            job=job,
+            job_row=self._rules.row(row.job),
+            handler=self._rules.handler(job) if job is not None else None,
+        )
+
+    async def _prepare(self, case: Case) -> None:
+        case.fixed, case.adds = None, ()
+        if case.job is None:
+            case.fixed = _unreadable(case, self._now())
+            return
+        try:
+            if case.row.is_lapsed:
+                case.fixed = await self._judge_lapsed(case, case.job)
+            elif case.row.frontier:
+                assert case.job_row is not None
+                step = catchup.step(case.job, case.row, self._now(), revision=case.job_row.revision)
+                case.adds, case.fixed = step.adds, step.decision
+        except Exception as error:
+            _LOG.exception("row %s of job %s could not be looked at", case.row.run_id, case.row.job)
+            case.fixed = _broken(error, self._now())
+
+    async def _judge_lapsed(self, case: Case, job: Job) -> Decision:
+        story = await self._gate.call(self._store.story, case.row.id)
+        name = f"worker:{_last_holder(story)}"
+        facts = await self._gate.call(self._store.facts, [name])
+        now = self._now()
+        if story is not None and any(note.kind == "effects" for note in story.notes):
+            verdict = Verdict.SHOULD_RUN
+            return Decision(verdict=verdict, event=Event.FAIL_MANUAL, code="effects_started", detail={"lost": True})
+        holder = lapsed.Holder(
+            alive=self._is_alive(facts[name].value, now),
+            waited=case.row.code == "holder_alive",
+            name=name.removeprefix("worker:"),
+        )
+        return lapsed.judge(job, case.row, holder, facts, now)
+
+    async def _reload(self, cases: Iterable[Case], *, put_aside: bool) -> None:
+        """A gate moved: read the rules again, forget what was seen, and in the last round give way for a second."""
+        names = {case.row.job for case in cases}
+        self._rules.refresh(await self._gate.call(self._store.jobs, names))
+        for case in cases:
+            fresh = self._case(case.row)
+            case.job, case.job_row, case.handler = fresh.job, fresh.job_row, fresh.handler
+            case.known = {}
+            await self._prepare(case)
+            if put_aside:
+                case.fixed = Decision(
+                    verdict=Verdict.SKIP_LEASE,
+                    event=Event.PARK,
+                    code="start_failed",
+                    detail={"rounds": ROUNDS},
+                    recheck_at=self._now() + SECOND,
+                )
+
+    # -- deciding -----------------------------------------------------------------------------------
+
+    async def _decide(self, cases: Sequence[Case]) -> None:
+        waiting = list(cases)
+        for case in cases:
+            case.decision = case.fixed
+            if case.job_row is not None:
+                fact = pause_fact(case.job_row)
+                case.known[fact.name] = fact
+        waiting = [case for case in cases if case.decision is None]
+        while waiting:
+            needs: set[str] = set()
+            undecided = []
+            for case in waiting:
+                decision = self._ask(case)
+                if decision.needs:
+                    needs.update(decision.needs)
+                    undecided.append(case)
+                else:
+                    case.decision = self._adapt(case, decision)
+            waiting = undecided
+            if needs:
+                facts = await self._gate.call(self._store.facts, needs)
+                for case in waiting:
+                    case.known.update(facts)
+
+    def _ask(self, case: Case) -> Decision:
+        assert case.job is not None
+        try:
+            return decide(case.job, case.row, case.known, self._now())
+        except Exception as error:  # a template that binds nothing here, a zone that is gone: it waits, with the reason
+            _LOG.exception("job %s could not be decided for %s", case.row.job, case.row.run_id)
+            return _broken(error, self._now())
+
+    def _adapt(self, case: Case, decision: Decision) -> Decision:
+        """Fit the verdict to what this worker and this row can do."""
+        assert case.job is not None
+        if decision.event in _STARTS and case.handler is None:
+            return _parked(decision, "handler_missing", {"job": case.row.job}, self._now() + NO_HANDLER_RECHECK)
+        if decision.event is Event.SKIP and next_state(case.row.state, Event.SKIP) is None:
+            # A started occurrence is wanted whatever the calendar says now: it waits instead of vanishing.
+            code = "waiting_for_resume" if decision.code == "job_paused" else decision.code
+            return _parked(decision, code, decision.detail, self._now() + case.job.catch_up.recheck)
+        return decision
+
+    # -- settling -----------------------------------------------------------------------------------
+
+    async def _settle(self, cases: Sequence[Case]) -> list[Settled]:
+        asked = self._boot()
+        items = []
+        for case in cases:
+            case.asked = asked
+            if case.fixed is not None and case.decision is not None and case.decision.event in _STARTS:
+                case.decision = self._adapt(case, case.decision)
+            items.append(self._settlement(case))
+        return await self._gate.call(self._store.settle, secrets.token_hex(8), self._worker, items)
+
+    def _settlement(self, case: Case) -> Settlement:
+        decision, row = case.decision, case.row
+        assert decision is not None
+        seen = dict(decision.seen)
+        gates = None
+        if case.job is not None and case.job_row is not None:
+            starts = decision.event in _STARTS
+            gates = Gates(
+                revision=case.job_row.revision,
+                pause_version=case.job_row.pause_version,
+                facts={name: version for name, version in seen.items() if not starts or not name.startswith("pause:")},
+                slot=slot_name(case.job, row) if starts and case.job.skips_overlap else "",
+            )
+        return Settlement(
+            occurrence_id=row.id,
+            fence=row.fence,
+            event=decision.event,
+            due_at=decision.recheck_at,
+            lease=case.job.lease if case.job is not None else 0,
+            gates=gates,
+            verdict=decision.verdict,
+            code="started" if decision.code == "ready" else decision.code,
+            detail=_json(decision.detail),
+            checks=checks_to_json(decision.checks),
+            adds=case.adds,
+            alerts=self._alerts(case, decision),
+        )
+
+    def _alerts(self, case: Case, decision: Decision) -> tuple[AlertWrite, ...]:
+        if case.job is None or decision.event not in _ENDS:
+            return ()
+        return alerts_for(case.job, case.row, decision.event, decision.code, decision.detail)
+
+    def _applied(self, case: Case, answer: Settled) -> list[Run]:
+        row, decision, job = case.row, case.decision, case.job
+        assert decision is not None
+        if job is not None:
+            say_decision(job, row, decision, self._worker)
+            say_alerts(self._alerts(case, decision), job, row)
+        tell(self._observer, Decided(row=row, decision=decision))
+        if decision.event not in _STARTS or answer.state is not State.RUNNING:
+            return []
+        assert job is not None
+        assert case.handler is not None
+        now, fence = self._now(), answer.fence or row.fence
+        started = replace(
+            row,
+            state=State.RUNNING,
+            looking=False,
+            frontier=False,
+            claimed=True,
+            attempt=row.attempt + 1,
+            started_at=now,
+            first_started_at=row.first_started_at if row.first_started_at is not None else now,
+            fence=fence,
+            verdict=Verdict.SHOULD_RUN,
+            code="started",
+        )
+        return [Run(row=started, job=job, handler=case.handler, fence=fence, lease=job.lease, asked=case.asked)]
+
+
+def _last_holder(story: Story | None) -> str:
+    """Return who held the run that lapsed: the take that found it has put its own name on the row."""
+    lost = [attempt for attempt in story.attempts if attempt.outcome == "lost"] if story is not None else []
+    return max(lost, key=lambda attempt: attempt.fence).worker if lost else ""
+
+
+def _parked(decision: Decision, code: str, detail: Any, until: Micros) -> Decision:
+    return replace(decision, verdict=Verdict.SKIP_LEASE if decision.event is not Event.SKIP else decision.verdict,
+                   event=Event.PARK, code=code, detail=detail, recheck_at=until)
+
+
+def _unreadable(case: Case, now: Micros) -> Decision:
+    known = case.job_row is not None and bool(case.job_row.rule)
+    return Decision(
+        verdict=Verdict.SKIP_LEASE,
+        event=Event.PARK,
+        code="rule_unreadable" if known else "handler_missing",
+        detail={"job": case.row.job},
+        recheck_at=now + NO_HANDLER_RECHECK,
+    )
+
+
+def _broken(error: Exception, now: Micros) -> Decision:
+    return Decision(
+        verdict=Verdict.SKIP_LEASE,
+        event=Event.PARK,
+        code="rule_unreadable",
+        detail={"error": f"{type(error).__name__}: {error}"[:300]},
+        recheck_at=now + NO_HANDLER_RECHECK,
+    )
+
+
+def _json(detail: Any) -> str:
+    return json.dumps(dict(detail), ensure_ascii=False, default=str) if detail else "{}"

@@ -1,0 +1,447 @@
+"""The one loop: take what is due, decide, run, settle.
+
+Promises: never early by the store's clock; one long job, one lost store or one broken rule delays nothing else; whatever
+this loop was doing when it died, the rows it held become due again by themselves.
+
+Rule of the file: every step is a small named function, and nothing here knows a policy (that is ``core``), a thread or the
+machine's time (those come in as gate, executor and clock, so that the virtual world runs this very code).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from noonmark.core.model import (
+    LOOK_LEASE,
+    MINUTE,
+    SECOND,
+    Event,
+    Micros,
+    Occurrence,
+    Settlement,
+    Taken,
+    WorkerInfo,
+)
+from noonmark.engine.activate import declare
+from noonmark.engine.alerts import say_start
+from noonmark.engine.errors import GateClosed
+from noonmark.engine.executor import Executor, Inbox
+from noonmark.engine.frontiers import Watchdog
+from noonmark.engine.gate import Gate
+from noonmark.engine.leases import Book, Duty
+from noonmark.engine.look import Looker
+from noonmark.engine.recording import Recorder
+from noonmark.engine.registry import Registry
+from noonmark.engine.rules import Rules
+from noonmark.engine.runs import Finish, Run
+from noonmark.engine.signals import Idle, Lost, Observer, Started, Stopped, tell
+from noonmark.ports.clock import Clock
+from noonmark.ports.store import Capability, Store, StoreUnusable
+
+LONGEST_SLEEP: Micros = 10 * SECOND
+POLL: Micros = SECOND // 4
+"""How often a store is asked that cannot tell us of earlier due moments."""
+STOP_GRACE: Micros = 5 * SECOND
+"""How long a run that was told to stop may take before the engine goes on without it."""
+BATCH = 1000
+_FAR: Micros = 1 << 62
+_LOG = logging.getLogger("noonmark.engine")
+
+
+class Engine:
+    """One worker's loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        gate: Gate,
+        registry: Registry,
+        *,
+        clock: Clock,
+        info: WorkerInfo,
+        concurrency: int,
+        dice: Callable[[], float],
+        is_alive: Callable[[Any, WorkerInfo, Micros], bool | None],
+        observer: Observer | None = None,
+        zone: str = "UTC",
+        heartbeat_ttl: Micros = 30 * SECOND,
+        expect_renewal: Callable[[Micros], None] = lambda _: None,
+    ) -> None:
+        self._store = store
+        self._gate = gate
+        self._registry = registry
+        self._clock = clock
+        self._worker = info.id
+        self._concurrency = concurrency
+        self._observer = observer
+        self._zone = zone
+        self._expect_renewal = expect_renewal
+        self._executor: Executor | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake, self._finished, self._stop_wanted = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._watch_wake = asyncio.Event()
+        self._watch_at = _FAR
+        self._offset: Micros = 0  # store time minus boot clock
+        self._active: set[Run] = set()
+        self._stray = 0  # abandoned runs whose code still runs somewhere
+        self._empty_takes = 0
+        self._grace: Micros = 30 * SECOND
+        self.handed_back = 0
+        self.inbox = Inbox(self._wake_settling)
+        self.book = Book()
+        self.rules = Rules(registry)
+        self.duty = Duty(
+            store, clock, info, self.book, on_lost=self._told_lost, on_cancel=self._told_cancel, ttl=heartbeat_ttl
+        )
+        self._looker = Looker(
+            store,
+            gate,
+            self.rules,
+            worker=self._worker,
+            store_now=self.store_now,
+            boot=clock.boot,
+            is_alive=lambda fact, now: is_alive(fact, info, now),
+            observer=observer,
+        )
+        self._recorder = Recorder(
+            store, gate, self.rules, worker=self._worker, store_now=self.store_now, dice=dice, observer=observer
+        )
+        self._watchdog = Watchdog(store, gate, self.rules, registry, worker=self._worker)
+
+    # -- for everybody, from any thread ---------------------------------------------------------------
+
+    def bind(self, executor: Executor) -> None:
+        """Give the engine what runs its jobs."""
+        self._executor = executor
+
+    def store_now(self) -> Micros:
+        """Return the store's time, reckoned forward from its last answer and so never ahead of it."""
+        return self._offset + self._clock.boot()
+
+    def wake(self) -> None:
+        """Look for due rows now."""
+        self._threadsafe(self._wake.set)
+
+    def stop(self, grace: Micros) -> None:
+        """Take nothing more; give running jobs ``grace``, then hand them back.  A second call may shorten it."""
+        self._threadsafe(self._stop, grace)
+
+    def _stop(self, grace: Micros) -> None:
+        self._grace = min(self._grace, grace) if self._stop_wanted.is_set() else grace
+        self._stop_wanted.set()
+        self._wake.set()
+        self._finished.set()
+
+    def _threadsafe(self, callback: Callable[..., object], *args: Any) -> None:
+        loop = self._loop
+        if loop is None:
+            callback(*args)
+            return
+        try:
+            loop.call_soon_threadsafe(callback, *args)
+        except RuntimeError:  # the loop is closed: there is nobody left to wake
+            _LOG.debug("a call came after the engine had ended")
+
+    def _wake_settling(self) -> None:
+        self._threadsafe(self._finished.set)
+
+    def _told_lost(self, runs: Sequence[Run]) -> None:
+        self._threadsafe(self._stop_runs, runs, "lost", "renewal")
+
+    def _told_cancel(self, runs: Sequence[Run]) -> None:
+        self._threadsafe(self._stop_runs, runs, "cancelled", "")
+
+    # -- the life of the loop -------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Work until ``stop``.
+
+        Raises:
+            StoreUnusable: the store cannot serve until a person acts; the message says what to do.
+        """
+        self._loop = asyncio.get_running_loop()
+        deaf = self._store.listen(self.wake)
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            beginning = asyncio.create_task(self._begin())
+            tasks.append(beginning)
+            if not await self._first_of(beginning):
+                return
+            taking = asyncio.create_task(self._taking())
+            others = [asyncio.create_task(step()) for step in (self._settling, self._watching, self._tending)]
+            tasks += [taking, *others]
+            done, _ = await asyncio.wait([taking, *others], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            await self._wind_down()
+        except GateClosed:
+            _LOG.warning("stopped while the store was away; runs that were not settled become due by themselves")
+        finally:
+            deaf()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            tell(self._observer, Stopped(handed_back=self.handed_back))
+
+    async def _first_of(self, beginning: asyncio.Task[None]) -> bool:
+        """Wait for the beginning or for a stop; True when there is something to go on with."""
+        stop = asyncio.create_task(self._stop_wanted.wait())
+        await asyncio.wait([beginning, stop], return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if beginning.done():
+            beginning.result()
+            return True
+        return False
+
+    async def _begin(self) -> None:
+        """Say that we live, put our rules in force, see that every series has its frontier."""
+        self._reckon(await self._gate.call(self.duty.beat))
+        await self._gate.call(declare, self._store, list(self._registry.jobs()), actor=self._worker)
+        self.rules.load(await self._gate.call(self._store.jobs), self.rules.version)
+        await self._watchdog.check_all()
+        _LOG.info("worker %s runs %d jobs, %d at once", self._worker, len(self.rules.runnable), self._concurrency)
+
+    async def _wind_down(self) -> None:
+        """Let runs end, hand back the rest, leave nothing unsaid."""
+        await self._until(lambda: not self._busy(), lambda: self._grace)
+        left = [run for run in self._active if not run.stop_reason]
+        if left:
+            _LOG.info("%d runs are handed back", len(left))
+        self._stop_runs(left, "handed_back", "", patience=2 * SECOND)
+        self.handed_back = len(left)
+        await self._until(lambda: not self._active, lambda: 3 * SECOND)
+        for run in list(self._active):
+            self._abandon(run)
+        await self._until(lambda: not self._busy(), lambda: 10 * SECOND)
+        await self._gate.call(self.duty.beat, ended=True)
+
+    def _busy(self) -> bool:
+        return bool(self._active) or len(self.inbox) > 0 or self._recorder.is_busy
+
+    async def _until(self, is_so: Callable[[], bool], patience: Callable[[], Micros]) -> None:
+        """Wait until it is so, at most for ``patience`` (asked again each time: a second signal shortens it)."""
+        began = self._clock.boot()
+        while not is_so() and self._clock.boot() - began < patience():
+            await asyncio.sleep(0.01)
+
+    # -- taking ---------------------------------------------------------------------------------------
+
+    async def _taking(self) -> None:
+        while not self._stop_wanted.is_set():
+            self._wake.clear()  # before the take: what becomes due during it wakes us again
+            free = self._free()
+            if free <= 0:
+                await self._rest(_FAR)
+                continue
+            await self._rest(await self._guarded(self._round(free)))
+
+    async def _guarded(self, step: Coroutine[Any, Any, Micros]) -> Micros:
+        """A fault of ours costs one round, never the worker."""
+        try:
+            return await step
+        except (StoreUnusable, GateClosed):
+            raise
+        except Exception:
+            _LOG.exception("a round failed; what it held becomes due again by itself")
+            return self._clock.boot() + SECOND
+
+    def _free(self) -> int:
+        return self._concurrency - len(self._active) - max(0, self._stray - self._concurrency)
+
+    async def _round(self, free: int) -> Micros:
+        """Take once and bring every row on its way; return the boot-clock moment of the next round."""
+        asked = self._clock.boot()
+        taken = await self._gate.call(
+            self._store.take,
+            secrets.token_hex(8),
+            self._worker,
+            limit=min(free, BATCH),
+            runnable=self.rules.runnable,
+            look_lease=LOOK_LEASE,
+        )
+        received = self._clock.boot()
+        self._reckon(taken.now)
+        if taken.rules_version != self.rules.version:
+            await self._adopt_rules(taken.rules_version)
+        started = [row for row in taken.rows if not row.looking]
+        if started:
+            await self._start_taken(started, asked)
+        if len(started) < len(taken.rows):
+            self._launch(await self._looker.look([row for row in taken.rows if row.looking]))
+        return self._next_round(taken, received)
+
+    def _reckon(self, store_now: Micros) -> None:
+        """Remember the store's time.  It was read before it reached us, so reckoning from now is never ahead of it."""
+        self._offset = store_now - self._clock.boot()
+
+    def _next_round(self, taken: Taken, received: Micros) -> Micros:
+        if taken.rows and (taken.next_due is not None and taken.next_due <= taken.now):
+            self._empty_takes = 0
+            return received  # more is waiting
+        if taken.next_due is None:
+            return _FAR
+        if taken.next_due > taken.now:
+            self._empty_takes = 0
+            return received + taken.next_due - taken.now
+        self._empty_takes += 1  # due, but not for us just now: ask again soon, then less soon
+        return received + min(POLL, 1000 * 2 ** min(self._empty_takes, 8))
+
+    async def _adopt_rules(self, version: int) -> None:
+        self.rules.load(await self._gate.call(self._store.jobs), version)
+        await self._watchdog.check_own()
+
+    async def _start_taken(self, rows: Sequence[Occurrence], asked: Micros) -> None:
+        runs, orphans = [], []
+        for row in rows:
+            job = self.rules.job(row.job)
+            handler = self.rules.handler(job) if job is not None else None
+            if job is None or handler is None:
+                orphans.append(row)
+                continue
+            run = Run(row=row, job=job, handler=handler, fence=row.fence, lease=job.lease, asked=asked)
+            run.quiet = True
+            runs.append(run)
+        self._launch(runs)
+        if orphans:
+            due_at = self.store_now() + 15 * SECOND
+            items = [
+                Settlement(
+                    occurrence_id=row.id, fence=row.fence, event=Event.HAND_BACK, due_at=due_at, code="handler_missing"
+                )
+                for row in orphans
+            ]
+            await self._gate.call(self._store.settle, secrets.token_hex(8), self._worker, items)
+
+    def _launch(self, runs: Sequence[Run]) -> None:
+        """Hold the leases, say so, hand over."""
+        if not runs:
+            return
+        now = self.store_now()
+        watch_at, renew_at = self._watch_at, _FAR
+        for run in runs:
+            self.book.hold(run)
+            self._active.add(run)
+            watch_at = min(watch_at, run.trust_until, run.timeout_at)
+            renew_at = min(renew_at, run.renew_at)
+            say_start(run.job, run.row, run.fence, now=now, system_zone=self._zone)
+            if self._observer is not None:
+                tell(self._observer, Started(row=run.row, fence=run.fence))
+        if watch_at < self._watch_at:
+            self._watch_at = watch_at
+            self._watch_wake.set()
+        self._expect_renewal(renew_at)
+        assert self._executor is not None
+        self._executor.start(runs)
+
+    async def _rest(self, until: Micros) -> None:
+        """Sleep until a boot-clock moment or a wake-up, and never very long: clocks jump, notices get lost."""
+        now = self._clock.boot()
+        bound = LONGEST_SLEEP if Capability.NOTIFY in self._store.capabilities else POLL
+        until = min(until, now + bound)
+        if until <= now:
+            await asyncio.sleep(0)
+            return
+        if self._observer is not None:
+            tell(self._observer, Idle(until=until))
+        await self._sleep(self._wake, until - now)
+
+    async def _sleep(self, event: asyncio.Event, length: Micros) -> None:
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(length / 1e6, event.set)
+        try:
+            await event.wait()
+        finally:
+            timer.cancel()
+
+    # -- settling -------------------------------------------------------------------------------------
+
+    async def _settling(self) -> None:
+        while True:
+            await self._finished.wait()
+            self._finished.clear()
+            while batch := self.inbox.drain(BATCH):
+                was_full = self._free() <= 0
+                ours = [finish for finish in batch if self._account(finish)]
+                if was_full:
+                    self._wake.set()  # slots are free before the outcomes are stored: take and settle overlap
+                if await self._recorder.record(ours):
+                    self._wake.set()  # something of ours became due earlier than the loop knows
+                for finish in ours:
+                    self.book.drop(finish.run)
+
+    def _account(self, finish: Finish) -> bool:
+        """Give the slot back; False for the late report of a run that the engine had given up."""
+        run = finish.run
+        if run.settled:
+            self._stray -= 1
+            return False
+        run.settled = True
+        self._stray += run.abandoned
+        self._active.discard(run)
+        return True
+
+    # -- watching over what runs ------------------------------------------------------------------------
+
+    async def _watching(self) -> None:
+        """Stop runs whose trust or time is over; go on without those that do not stop."""
+        while True:
+            self._watch_wake.clear()
+            self._watch_at = self._watch_round(self._clock.boot())
+            await self._sleep(self._watch_wake, max(1000, min(self._watch_at - self._clock.boot(), MINUTE)))
+
+    def _watch_round(self, now: Micros) -> Micros:
+        upcoming = _FAR
+        for run in list(self._active):
+            if not run.stop_reason and now >= run.trust_until:
+                self._stop_runs([run], "lost", "trust")
+            elif not run.stop_reason and now >= run.timeout_at:
+                self._stop_runs([run], "timed_out", "")
+            if run.stop_by is not None and now >= run.stop_by:
+                self._abandon(run)
+            elif run.stop_by is not None:
+                upcoming = min(upcoming, run.stop_by)
+            else:
+                upcoming = min(upcoming, run.trust_until, run.timeout_at)
+        return upcoming
+
+    def _stop_runs(self, runs: Sequence[Run], reason: str, why: str, *, patience: Micros = STOP_GRACE) -> None:
+        assert self._executor is not None
+        for run in runs:
+            if run.settled or run.stop_reason == "lost" or (run.stop_reason and reason != "lost"):
+                continue
+            run.stop_reason = reason
+            run.stop_by = self._clock.boot() + patience
+            if reason == "lost":
+                run.lost = True
+                run.renew_at = _FAR
+                _LOG.warning("run %s of %s lost its lease (%s); it is stopped", run.row.run_id, run.row.job, why)
+                tell(self._observer, Lost(row=run.row, fence=run.fence, why=why))
+            self._executor.stop(run)
+            self._watch_wake.set()
+
+    def _abandon(self, run: Run) -> None:
+        """Go on without a run that was told to stop and has not: its later writes meet its old fence."""
+        if run.abandoned or run.settled:
+            return
+        run.abandoned = True
+        run.lost = True
+        words = {"timed_out": f"timed out after {run.job.timeout / 1e6:g} s and did not stop when told to"}
+        error = words.get(run.stop_reason, f"did not stop when told to ({run.stop_reason})")
+        self.inbox.put(Finish(run, ok=False, error=error, detail={"error": error}))
+        self.inbox.flush()
+
+    # -- tending ----------------------------------------------------------------------------------------
+
+    async def _tending(self) -> None:
+        """Once a minute see that no series has lost its frontier."""
+        while True:
+            await asyncio.sleep(60)
+            await self._guarded(self._tend())
+
+    async def _tend(self) -> Micros:
+        await self._watchdog.check_some()
+        return 0

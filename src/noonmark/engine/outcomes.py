@@ -1,0 +1,125 @@
+"""From a finished run to the settlement that records it.
+
+Promise: every way in which a run can end has exactly one outcome here; the policy (retry or ask a person, which alerts)
+is core's.
+
+Rule of the file: no waiting, no store; values in, values out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from noonmark.core.conditions import success_fact
+from noonmark.core.escalate import alerts_for
+from noonmark.core.model import AlertWrite, Event, FactWrite, Micros, Occurrence, Settlement, Verdict
+from noonmark.core.retry import after_failure
+from noonmark.engine.rules import Rules
+from noonmark.engine.runs import Finish
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocked:
+    """What an outcome may depend on besides the run itself."""
+
+    now: Micros
+    dice: Callable[[], float]
+
+
+def settlement(finish: Finish, rules: Rules, clocked: Clocked) -> Settlement | None:
+    """Return what to record; None for a run that is no longer ours, which the look at its lapsed row will judge.
+
+    A success is offered in any case: a lapsed lease that nobody has looked at may still settle, the fence alone decides.
+    """
+    run = finish.run
+    if finish.ok:
+        return _success(finish, rules)
+    if run.stop_reason == "handed_back":
+        return hand_back(finish, clocked.now)
+    if run.stop_reason == "cancelled":
+        return _ended(finish, Event.CANCEL, "cancelled")
+    if run.stop_reason == "lost" or (run.lost and run.stop_reason != "timed_out"):
+        return None
+    return _failure(finish, clocked)
+
+
+def hand_back(finish: Finish, now: Micros) -> Settlement:
+    """Give the run back, due now, its attempt not counted; after effects began only a person may say so."""
+    run = finish.run
+    if run.effects:
+        detail = {"handed_back": True}
+        return _ended(finish, Event.FAIL_MANUAL, "effects_started", detail=detail)
+    return Settlement(
+        occurrence_id=run.row.id, fence=run.fence, event=Event.HAND_BACK, due_at=now, code="handed_back"
+    )
+
+
+def _success(finish: Finish, rules: Rules) -> Settlement:
+    run = finish.run
+    row = run.row
+    facts: tuple[FactWrite, ...] = ()
+    if rules.raises_success(run.job):
+        facts = (FactWrite(name=success_fact(run.job, row), value=True, actor=row.run_id),)
+    return Settlement(
+        occurrence_id=row.id,
+        fence=run.fence,
+        event=Event.SUCCEED,
+        verdict=Verdict.SHOULD_RUN,
+        code=finish.code,
+        detail=json.dumps(dict(finish.detail), ensure_ascii=False) if finish.detail else "{}",
+        ledger=not run.quiet or finish.code != "succeeded",
+        facts=facts,
+        alerts=alerts_for(run.job, row, Event.SUCCEED, finish.code, {}) if row.attempt > 1 else (),
+        result=finish.result,
+    )
+
+
+def _failure(finish: Finish, clocked: Clocked) -> Settlement:
+    run = finish.run
+    code = "timed_out" if run.stop_reason == "timed_out" else finish.code
+    retryable = finish.retryable and not run.effects
+    outcome = after_failure(
+        run.job,
+        run.row,
+        retryable=retryable,
+        retry_after=finish.retry_after,
+        dice=clocked.dice(),
+        now=clocked.now,
+    )
+    if run.effects and finish.retryable:
+        code = "effects_started"
+    if outcome.event is Event.FAIL_RETRY:
+        code = outcome.code
+    elif code in ("", "timed_out", "start_failed"):
+        code = outcome.code if retryable and outcome.code else code or outcome.code
+    detail: dict[str, Any] = {**outcome.detail, **finish.detail}
+    if run.stop_reason == "timed_out":
+        detail["timeout"] = run.job.timeout
+    return _ended(finish, outcome.event, code, due_at=outcome.due_at, detail=detail)
+
+
+def _ended(
+    finish: Finish, event: Event, code: str, *, due_at: Micros | None = None, detail: dict[str, Any] | None = None
+) -> Settlement:
+    run = finish.run
+    said = detail or {}
+    return Settlement(
+        occurrence_id=run.row.id,
+        fence=run.fence,
+        event=event,
+        due_at=due_at,
+        verdict=Verdict.SHOULD_RUN,
+        code=code,
+        detail=json.dumps(said, ensure_ascii=False, default=str),
+        alerts=alerts(finish, event, code, said),
+        error=finish.error,
+    )
+
+
+def alerts(finish: Finish, event: Event, code: str, detail: dict[str, Any]) -> tuple[AlertWrite, ...]:
+    """Return the alerts of a failure, each with the error in one line."""
+    row: Occurrence = finish.run.row
+    return alerts_for(finish.run.job, row, event, code, detail)

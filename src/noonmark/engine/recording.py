@@ -1,0 +1,90 @@
+"""Recording how runs ended: one settle for a whole batch.
+
+Promise: a finished run is offered to the store until the store has answered; what it refuses by fence is counted there and
+told here, and never repeated.
+
+Rule of the file: one batch at a time, so that outcomes keep their order.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+
+from noonmark.core.model import Micros, Settled, Settlement
+from noonmark.engine.alerts import say_alerts
+from noonmark.engine.errors import GateClosed
+from noonmark.engine.gate import Gate
+from noonmark.engine.outcomes import Clocked, settlement
+from noonmark.engine.rules import Rules
+from noonmark.engine.runs import Finish
+from noonmark.engine.signals import Finished, Observer, Refused, tell
+from noonmark.ports.store import Store, StoreUnusable
+
+_LOG = logging.getLogger("noonmark.engine")
+
+
+class Recorder:
+    """Turns finished runs into settled occurrences."""
+
+    def __init__(
+        self,
+        store: Store,
+        gate: Gate,
+        rules: Rules,
+        *,
+        worker: str,
+        store_now: Callable[[], Micros],
+        dice: Callable[[], float],
+        observer: Observer | None,
+    ) -> None:
+        self._store = store
+        self._gate = gate
+        self._rules = rules
+        self._worker = worker
+        self._now = store_now
+        self._dice = dice
+        self._observer = observer
+        self.is_busy = False
+
+    async def record(self, batch: Sequence[Finish]) -> bool:
+        """Settle a batch; True when it made something due that the loop may not know of."""
+        clocked = Clocked(now=self._now(), dice=self._dice)
+        pairs = [(finish, item) for finish in batch if (item := settlement(finish, self._rules, clocked)) is not None]
+        if not pairs:
+            return False
+        self.is_busy = True
+        try:
+            answers = await self._settle([item for _, item in pairs])
+        finally:
+            self.is_busy = False
+        is_news = False
+        for (finish, item), answer in zip(pairs, answers, strict=True):
+            if answer is not None:
+                self._say(finish, item, answer)
+            is_news = is_news or item.due_at is not None or bool(item.facts)
+        return is_news
+
+    async def _settle(self, items: Sequence[Settlement]) -> Sequence[Settled | None]:
+        try:
+            return await self._gate.call(self._store.settle, secrets.token_hex(8), self._worker, items)
+        except (StoreUnusable, GateClosed):
+            raise
+        except Exception:
+            if len(items) == 1:
+                _LOG.exception("the outcome of r%d could not be stored; its lease will lapse", items[0].occurrence_id)
+                return [None]
+        # One bad outcome must not take a whole batch with it.
+        return [(await self._settle([item]))[0] for item in items]
+
+    def _say(self, finish: Finish, item: Settlement, answer: Settled) -> None:
+        run = finish.run
+        if answer.outcome != "applied":
+            _LOG.warning("the outcome of %s was refused: fence %d is old", run.row.run_id, run.fence)
+            tell(self._observer, Refused(row=run.row, fence=run.fence, what=item.event))
+            return
+        if item.alerts:
+            say_alerts(item.alerts, run.job, run.row)
+        if self._observer is not None:
+            tell(self._observer, Finished(row=run.row, fence=run.fence, event=item.event, code=item.code))

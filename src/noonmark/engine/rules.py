@@ -1,0 +1,116 @@
+"""The rules in force, as the store has them.
+
+Promise: what is decided and run here follows the store's rule, not the one this process was started with.
+
+Rule of the file: rows are read again when the store says that something changed, and parsed when a row of the job first
+turns up: a hundred thousand registered schedules cost nothing while they sleep.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from noonmark.core.codec import RuleUnreadable, job_from_plain
+from noonmark.core.conditions import upstream_job
+from noonmark.core.model import Fact, Job, JobRow, Micros, Succeeded
+from noonmark.engine.registry import Handler, Registry
+
+_LOG = logging.getLogger("noonmark.engine")
+_UPSTREAM_MARK = '"succeeded"'  # the stored kind of a condition on another job
+
+
+class Rules:
+    """Job rows by name, their parsed rules, and what this worker can run of them."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._rows: dict[str, JobRow] = {}
+        self._parsed: dict[str, tuple[str, Job | None]] = {}  # name -> (rule text, job); None = unreadable
+        self._runnable: dict[str, Micros] = {}
+        self._upstream: frozenset[str] = frozenset()
+        self.version = -1
+
+    def load(self, rows: Iterable[JobRow], version: int) -> None:
+        """Adopt every job row of the store."""
+        self._rows = {row.name: row for row in rows}
+        self.version = version
+        self._runnable = {}
+        for handler_job in self._registry.jobs():
+            job = self.job(handler_job.name)
+            if job is not None:
+                self._runnable[job.name] = job.lease
+        names = (row.name for row in self._rows.values() if _UPSTREAM_MARK in row.rule)
+        readable = (job for name in names if (job := self.job(name)) is not None)
+        self._upstream = frozenset(
+            upstream_job(condition)[0]
+            for job in readable
+            for condition in job.depends_on
+            if isinstance(condition, Succeeded)
+        )
+
+    def refresh(self, rows: Iterable[JobRow]) -> None:
+        """Adopt some job rows that were just read."""
+        for row in rows:
+            self._rows[row.name] = row
+
+    @property
+    def runnable(self) -> Mapping[str, Micros]:
+        """Lease length by name of the jobs that this worker can run."""
+        return self._runnable
+
+    def row(self, name: str) -> JobRow | None:
+        """Return the job row, None for a job the store does not know."""
+        return self._rows.get(name)
+
+    def rows(self) -> list[JobRow]:
+        """Return every job row."""
+        return list(self._rows.values())
+
+    def job(self, name: str) -> Job | None:
+        """Return the rule in force; None when the job is unknown, ended, or its rule cannot be read."""
+        row = self._rows.get(name)
+        if row is None or not row.rule:
+            return None
+        known = self._parsed.get(name)
+        if known is not None and known[0] == row.rule:
+            return known[1]
+        job: Job | None = None
+        try:
+            job = job_from_plain(json.loads(row.rule))
+        except (RuleUnreadable, ValueError) as error:
+            _LOG.error("the rule of job %s (revision %d) cannot be read: %s", name, row.revision, error)
+        self._parsed[name] = (row.rule, job)
+        return job
+
+    def handler(self, job: Job) -> Handler | None:
+        """Return how this worker runs the job under the store's rule, None where it cannot."""
+        if job.name not in self._registry:
+            return None
+        try:
+            handler = self._registry.handler(job.name)
+        except Exception as error:
+            _LOG.error("job %s cannot be run here: %s: %s", job.name, type(error).__name__, error)
+            return None
+        if job.command and handler.kind != "command":
+            return replace(handler, job=job, kind="command")
+        if job.isolation == "process" and handler.kind in ("async", "sync"):
+            return replace(handler, job=job, kind="process")
+        return handler
+
+    def raises_success(self, job: Job) -> bool:
+        """True when a success of this job is a fact that somebody may wait for or reckon with."""
+        return job.is_series or job.name in self._upstream
+
+
+def pause_fact(row: JobRow) -> Fact:
+    """Return the pause of a job as the fact that ``decide`` asks for."""
+    value = {
+        "paused": row.paused,
+        "paused_at": row.paused_at,
+        "resumed_at": row.resumed_at,
+        "reason": row.pause_reason,
+    }
+    return Fact(name=f"pause:{row.name}", version=row.pause_version, value=value)

@@ -1,0 +1,163 @@
+"""One run in this process, and how it ended.
+
+Rule of the file: a ``Run`` is mutable and belongs to the engine's loop; other threads set its flags only where the
+comment says so.  A ``Finish`` is what an executor reports, once per run.
+"""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from noonmark.core.model import PAYLOAD_LIMIT, Job, Micros, Occurrence
+from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, Retry
+from noonmark.engine.registry import Handler
+
+_MICROSECOND = timedelta(microseconds=1)
+ERROR_LIMIT = 8 * 1024
+"""How much of an error, or of a command's output, is kept, in characters."""
+
+
+class Run:
+    """A started occurrence under our lease."""
+
+    __slots__ = (
+        "abandoned",
+        "asked",
+        "effects",
+        "fence",
+        "handle",
+        "handler",
+        "job",
+        "lease",
+        "lost",
+        "quiet",
+        "renew_at",
+        "row",
+        "settled",
+        "stop_by",
+        "stop_reason",
+        "timeout_at",
+        "trust_until",
+    )
+
+    def __init__(self, *, row: Occurrence, job: Job, handler: Handler, fence: int, lease: Micros, asked: Micros) -> None:
+        self.row = row
+        self.job = job
+        self.handler = handler
+        self.fence = fence
+        self.lease = lease
+        self.asked = asked  # boot clock, of the request that gave us the lease
+        self.renew_at = asked + lease // 3
+        self.trust_until = trust_end(asked, lease)
+        self.timeout_at = asked + job.timeout
+        self.stop_reason = ""  # lost | timed_out | cancelled | handed_back
+        self.stop_by: Micros | None = None  # after this the engine no longer waits for the run to end
+        self.lost = False  # read by the job through ctx.lost, from its own thread
+        self.effects = False  # set by the job: an automatic retry is no longer safe
+        self.settled = False
+        self.abandoned = False
+        self.quiet = False  # started by take alone: there is no decision line to go with
+        self.handle: Any = None  # the executor's: a task, a process
+
+    def believe(self, asked: Micros) -> None:
+        """Count the lease anew from when a renewal was asked for."""
+        self.asked = asked
+        self.renew_at = asked + self.lease // 3
+        self.trust_until = trust_end(asked, self.lease)
+
+
+def trust_end(asked: Micros, lease: Micros) -> Micros:
+    """Return the boot-clock moment at which to stop believing in our own lease.
+
+    It counts from when we asked, not from when the answer came: a slow reply must shorten our reign, never lengthen it.
+    The margin keeps the stop before the lapse even when the store's clock and ours run apart a little.
+    """
+    return asked + lease - min(lease // 20, 500_000)
+
+
+class Finish:
+    """How a run ended: ``ok`` with its result, or an error and whether another attempt makes sense."""
+
+    __slots__ = ("code", "detail", "error", "ok", "result", "retry_after", "retryable", "run")
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        ok: bool,
+        result: str | None = None,
+        error: str | None = None,
+        retryable: bool = True,
+        retry_after: Micros | None = None,
+        code: str = "",
+        detail: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.run = run
+        self.ok = ok
+        self.result = result
+        self.error = error
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.code = code
+        self.detail = detail or {}
+
+
+def succeeded(run: Run, value: Any) -> Finish:
+    """Report a success; a result that cannot be stored is left out and said so, for the work was done."""
+    if value is None:
+        return Finish(run, ok=True, code="succeeded")
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        return Finish(run, ok=True, code="result_not_stored", detail={"why": str(error)[:200]})
+    return stored(run, text)
+
+
+def stored(run: Run, text: str) -> Finish:
+    """Report a success whose result is JSON already."""
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > PAYLOAD_LIMIT:
+        why = f"{size} bytes, more than {PAYLOAD_LIMIT}"
+        return Finish(run, ok=True, code="result_not_stored", detail={"why": why})
+    return Finish(run, ok=True, code="succeeded", result=text)
+
+
+def failed(run: Run, error: BaseException) -> Finish:
+    """Report a failure by the type of its error; the traceback is kept, its tail if it is long."""
+    text = tail("".join(traceback.format_exception(error)))
+    detail = {"error": f"{type(error).__name__}: {error}"[:300]}
+    if isinstance(error, Retry):
+        after = None if error.after is None else max(0, error.after // _MICROSECOND)
+        return Finish(run, ok=False, error=text, retry_after=after, detail=detail)
+    if isinstance(error, EffectUnknown):
+        return Finish(run, ok=False, error=text, retryable=False, code="effect_unknown", detail=detail)
+    if isinstance(error, DoNotRetry):
+        return Finish(run, ok=False, error=text, retryable=False, code="not_retryable", detail=detail)
+    if isinstance(error, LeaseLost):
+        run.lost = True
+    return Finish(run, ok=False, error=text, detail=detail)
+
+
+def tail(text: str, limit: int = ERROR_LIMIT) -> str:
+    """Return the end of a text: what went wrong stands last."""
+    return text if len(text) <= limit else "…" + text[-limit:]
+
+
+def parameters(run: Run) -> dict[str, Any]:
+    """Return what the run was asked with: the job's parameters, and over them the occurrence's own."""
+    own = {} if run.row.params in ("", "{}") else json.loads(run.row.params)
+    return {**run.job.params, **own}
+
+
+def arguments(handler: Handler, params: Mapping[str, Any], context: object | None) -> dict[str, Any]:
+    """Return the keyword arguments of one call: the parameters the function names, and the context where it wants it."""
+    accepts = handler.accepts
+    chosen = dict(params) if accepts is None else {name: params[name] for name in params if name in accepts}
+    if handler.context_param is not None:
+        chosen[handler.context_param] = context
+    return chosen
+

@@ -1,0 +1,90 @@
+"""A dry decision: the function the engine calls, on the row the engine would look at, without a write.
+
+Rule of the file: facts are fetched as the decision asks for them, exactly as the engine does.
+"""
+
+from __future__ import annotations
+
+import json
+
+from noonmark.core import model, series
+from noonmark.core.decide import decide
+from noonmark.ports.store import Store
+from noonmark.views import Evaluation, occurrence_view
+
+ROUNDS = 10
+"""A decision asks at most once per check; more rounds than checks would be a fault."""
+
+
+def evaluate(store: Store, job: model.Job, now: model.Micros, subject: str = "") -> Evaluation:
+    """Decide about the last due moment of the job, or the next one where none was due yet, as of ``now``.
+
+    Raises:
+        ValueError: the job has no moments by itself (event, manual) and no stored occurrence, or no such subject.
+    """
+    row = _row(store, job, now, subject)
+    decision = _decide(store, job, row, now) if row.state in model.OPEN_STATES else _as_ended(row)
+    return Evaluation(occurrence=occurrence_view(row, job.tz), decision=decision, zone=job.tz)
+
+
+def _decide(store: Store, job: model.Job, row: model.Occurrence, now: model.Micros) -> model.Decision:
+    facts: dict[str, model.Fact] = {}
+    decision = decide(job, row, facts, now)
+    for _ in range(ROUNDS):
+        if not decision.needs:
+            break
+        facts.update(store.facts(decision.needs))
+        decision = decide(job, row, facts, now)
+    return decision
+
+
+def _as_ended(row: model.Occurrence) -> model.Decision:
+    """An occurrence that has ended was decided about already; a done one would be a duplicate of itself."""
+    if row.state is model.State.SUCCESS:
+        detail = {"key": row.key, "holder": row.id, "state": row.state, "ended_at": row.ended_at}
+        return model.Decision(
+            verdict=model.Verdict.SKIP_DUPLICATED, event=model.Event.SKIP, code="key_held", detail=detail
+        )
+    event = model.Event.MISS if row.state is model.State.FAILED_MANUAL else model.Event.SKIP
+    verdict = model.Verdict(row.verdict) if row.verdict else model.Verdict.SKIP_DUPLICATED
+    return model.Decision(
+        verdict=verdict, event=event, code=row.code or "key_held", detail=json.loads(row.detail or "{}")
+    )
+
+
+def _row(store: Store, job: model.Job, now: model.Micros, subject: str) -> model.Occurrence:
+    names = [name for name, _ in series.subjects(job)]
+    if subject and subject not in names:
+        raise ValueError(f"{job.name} has no subject {subject!r}; it has {', '.join(names)}")
+    chosen = subject or names[0]
+    moment = None
+    if job.is_series:
+        moment = series.previous_moment(job, now + 1) or series.next_moment(job, now)
+    if moment is None:
+        stored = store.occurrences(model.Query(job=job.name, subject=chosen, limit=1))
+        if not stored:
+            raise ValueError(
+                f"{job.name} has no occurrence to decide about: nothing is stored and nothing is scheduled"
+            )
+        return stored[0]
+    stored = store.occurrences(model.Query(job=job.name, subject=chosen, identity=moment.identity, limit=1))
+    if stored:
+        return stored[0]
+    params = dict(dict(series.subjects(job))[chosen])
+    rows = store.jobs([job.name])
+    new = series.row_for_moment(job, moment, revision=rows[0].revision if rows else 0, subject=chosen, params=params)
+    return as_row(new, now)
+
+
+def as_row(new: model.NewOccurrence, now: model.Micros) -> model.Occurrence:
+    """Return a row as it would be, had it been added now: id 0, never looked at."""
+    return model.Occurrence(
+        id=0, job=new.job, subject=new.subject, identity=new.identity, key=new.key, generation=0, claimed=False,
+        state=new.state, due_at=new.due_at, scheduled_for=new.scheduled_for, nominal=new.nominal,
+        business_date=new.business_date, not_before=new.not_before, not_after=new.not_after, expires_at=new.expires_at,
+        origin=new.origin, frontier=new.frontier, gated=new.gated, params=new.params, revision=new.revision,
+        worker=new.worker, attempt=0, takeovers=0, lost=0, fence=0, holder="", looking=True, cancel_requested=False,
+        verdict="", code="", detail="{}", created_at=now, started_at=None, first_started_at=None, ended_at=None,
+        duplicate_of=None, range_until=None, range_count=0, result=None, error=None, actor="", note="",
+        queue=new.queue, priority=new.priority,
+    )  # fmt: skip

@@ -1,0 +1,142 @@
+"""The answer of ``why`` as values: one sentence, the checks behind it, and what to do.
+
+Rule of the file: only frozen values, and the scene from which they are told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from noonmark.core.model import (
+    Attempt,
+    Fact,
+    Job,
+    JobRow,
+    LedgerLine,
+    Micros,
+    Occurrence,
+    Story,
+    WorkerInfo,
+)
+from noonmark.explain.voice import Voice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One check as shown: ``ok`` None means not reached."""
+
+    name: str
+    ok: bool | None
+    wanted: str = ""
+    seen: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    """How often somebody looked before it started or ended: ``first`` and ``last`` in UTC microseconds."""
+
+    count: int
+    first: Micros
+    last: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """What a story teller says: the sentence, further lines, the reason code and the remedy."""
+
+    sentence: str
+    lines: tuple[str, ...] = ()
+    code: str = ""
+    remedy: str = ""
+    outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Everything read for one occurrence; the stories are pure functions of it."""
+
+    story: Story
+    job: Job | None
+    job_row: JobRow | None
+    workers: tuple[WorkerInfo, ...]
+    voice: Voice
+    related: Mapping[int, Occurrence] = field(default_factory=dict)  # holders, occupants, stand-ins by id
+    duplicates: tuple[int, ...] = ()  # ids that were refused because of this key
+    facts: Mapping[str, Fact] = field(default_factory=dict)  # as they are now, for open rows
+
+    @property
+    def row(self) -> Occurrence:
+        """The occurrence the story is about."""
+        return self.story.occurrence
+
+    @property
+    def now(self) -> Micros:
+        """Store time of the question."""
+        return self.voice.now
+
+    def worker(self, incarnation: str) -> WorkerInfo | None:
+        """Return what is known of a worker incarnation."""
+        return next((worker for worker in self.workers if worker.id == incarnation), None)
+
+    def name_of(self, incarnation: str) -> str:
+        """Return a worker's name for people."""
+        known = self.worker(incarnation)
+        return known.name if known is not None else (incarnation or "?")
+
+    @property
+    def tries(self) -> int:
+        """Attempts the rule allows: one and its retries."""
+        return 1 + (self.job.retry.max if self.job is not None else 4)
+
+    @property
+    def lost_attempts(self) -> tuple[Attempt, ...]:
+        """Attempts whose lease ended under them."""
+        return tuple(attempt for attempt in self.story.attempts if attempt.outcome == "lost")
+
+    @property
+    def failed_attempts(self) -> tuple[Attempt, ...]:
+        """Attempts that ended in an error."""
+        return tuple(attempt for attempt in self.story.attempts if attempt.outcome == "failed")
+
+    @property
+    def waits(self) -> tuple[LedgerLine, ...]:
+        """Ledger lines of looks that said "not yet", in order."""
+        return tuple(line for line in self.story.ledger if line.event == "park")
+
+    def detail(self) -> dict[str, Any]:
+        """Return the row's reason arguments."""
+        loaded = json.loads(self.row.detail or "{}")
+        return loaded if isinstance(loaded, dict) else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why an occurrence is as it is.  ``occurrence_id`` None: there is no row for the moment asked about."""
+
+    job: str
+    sentence: str
+    outcome: str
+    zone: str
+    now: Micros
+    lang: str = "en"
+    occurrence_id: int | None = None
+    subject: str = ""
+    key: str = ""
+    business_date: str = ""
+    scheduled_for: Micros | None = None
+    state: str = ""
+    verdict: str = ""
+    code: str = ""
+    final: bool = False
+    revision: int = 0
+    decided_by: str = ""
+    looks: Looks | None = None
+    checks: tuple[Shown, ...] = ()
+    runs: tuple[Attempt, ...] = ()
+    run_lines: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    remedy: str = ""
+    commands: tuple[str, ...] = ()

@@ -1,0 +1,194 @@
+"""Which occurrence does the person mean?  A job, and perhaps a time, a key or an id.
+
+Rule of the file: reads only.  Nothing found is an answer (``NotFound``) that says what was looked for and what is near.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from noonmark.core import codec, times
+from noonmark.core.model import DAY, MINUTE, SECOND, Job, JobRow, Micros, Occurrence, Query, Verdict
+from noonmark.ports.store import Store
+
+NOISE = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value})
+"""Verdicts of rows that stand in the shadow of another row: told only when asked for."""
+
+
+class NotFound(LookupError):  # noqa: N818 - an answer, told to a person, not a fault
+    """There is no such job, occurrence or key.  ``hint`` says what to do."""
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A stretch of time a person named: ``start`` inclusive, ``end`` exclusive, UTC microseconds."""
+
+    start: Micros
+    end: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the question is about: a row, or a job and a moment for which there is no row.
+
+    ``job`` is None when the stored rule cannot be read by this version, or the row's job is not stored.
+    """
+
+    name: str
+    row: Occurrence | None
+    job_row: JobRow | None
+    job: Job | None
+    asked: Asked | None = None
+
+
+def parse_at(text: str, tz: str) -> Asked:
+    """Read a time a person typed: a date, a minute or a second, with or without an offset.
+
+    Raises:
+        ValueError: not ISO 8601.
+    """
+    text = text.strip().replace(" ", "T")
+    start = times.parse_instant(f"{text}T00:00:00" if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else text, tz)
+    if "T" not in text:
+        return Asked(start=start, end=times.parse_instant(f"{_next_day(text)}T00:00:00", tz))
+    precise = re.search(r"T\d\d:?\d\d:?\d\d", text) is not None
+    return Asked(start=start, end=start + (SECOND if precise else MINUTE))
+
+
+def parse_id(text: str) -> int:
+    """Read an occurrence id, ``123`` or ``r123``.
+
+    Raises:
+        ValueError: neither.
+    """
+    match = re.fullmatch(r"r?(\d+)", text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is no occurrence: write its number, as 123 or r123")
+    return int(match[1])
+
+
+def find(
+    store: Store,
+    name: str | None = None,
+    *,
+    at: str | None = None,
+    key: str | None = None,
+    occurrence_id: int | None = None,
+    tz: str | None = None,
+    now: Micros | None = None,
+) -> Found:
+    """Find what the person means; by default the job's newest occurrence that matters.
+
+    Args:
+        store: where to look.
+        name: the job; may be left out with ``key`` or ``occurrence_id``.
+        at: a time as typed; read in ``tz``, else in the job's zone.
+        key: a rendered key; its newest generation is meant.
+        occurrence_id: the row itself.
+        tz: zone for ``at``.
+        now: store time in microseconds; read from the store when left out.
+
+    Raises:
+        NotFound: no such job, key, id, or nothing recorded for the job yet.
+        ValueError: ``at`` cannot be read.
+    """
+    now = store.now() if now is None else now
+    if occurrence_id is not None:
+        rows = store.occurrences(Query(ids=(occurrence_id,)))
+        if not rows:
+            raise NotFound(f"there is no occurrence r{occurrence_id}", "noonmark history")
+        return _with_job(store, rows[0])
+    if key is not None:
+        return _with_job(store, _by_key(store, key, name))
+    if name is None:
+        raise NotFound("say which job, key or occurrence", "noonmark jobs")
+    job_row = the_job(store, name)
+    job = read_rule(job_row)
+    found = Found(name=name, row=None, job_row=job_row, job=job)
+    if at is not None:
+        return _by_time(store, found, parse_at(at, tz or (job.tz if job is not None else "UTC")))
+    row = newest(store, name, now)
+    if row is None:
+        raise NotFound(f"nothing is recorded for {name} yet", f"noonmark next {name}")
+    return _dated(store, replace(found, row=row))
+
+
+def the_job(store: Store, name: str) -> JobRow:
+    """Return the stored job, or raise ``NotFound`` with the nearest name."""
+    rows = store.jobs([name])
+    if rows:
+        return rows[0]
+    near = difflib.get_close_matches(name, [row.name for row in store.jobs()], n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else "noonmark jobs lists them; a worker registers the jobs of its app"
+    raise NotFound(f"there is no job {name!r} in {store.url}", hint)
+
+
+def read_rule(row: JobRow) -> Job | None:
+    """Return the rule of a stored job, or None when this version cannot read it."""
+    try:
+        return codec.job_from_text(row.rule)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def newest(store: Store, name: str, now: Micros) -> Occurrence | None:
+    """Return the newest due occurrence that matters; else the newest due one; else the next one to come."""
+    due = store.occurrences(Query(job=name, scheduled_until=now + 1, limit=200))
+    for matters in _ORDER:
+        for row in due:
+            if matters(row):
+                return row
+    coming = store.occurrences(Query(job=name, scheduled_from=now, oldest_first=True, limit=1))
+    return coming[0] if coming else None
+
+
+_ORDER: tuple[Callable[[Occurrence], bool], ...] = (
+    lambda row: row.verdict not in NOISE and row.range_until is None,
+    lambda _: True,
+)
+
+
+def _by_key(store: Store, key: str, name: str | None) -> Occurrence:
+    rows = store.occurrences(Query(key=key, job=name, limit=200))
+    if not rows:
+        raise NotFound(f"no occurrence ever had the key {key!r}", "noonmark history JOB shows keys")
+    holders = [row for row in rows if row.claimed]
+    return max(holders or rows, key=lambda row: (row.generation, row.id))
+
+
+def _by_time(store: Store, found: Found, asked: Asked) -> Found:
+    rows = store.occurrences(Query(job=found.name, scheduled_from=asked.start, scheduled_until=asked.end, limit=200))
+    single = [row for row in rows if row.range_until is None]
+    if single:
+        best = next((row for row in single if row.verdict not in NOISE), single[0])
+        return _dated(store, replace(found, row=best))
+    return replace(found, row=rows[0] if rows else None, asked=asked)
+
+
+def _with_job(store: Store, row: Occurrence) -> Found:
+    rows = store.jobs([row.job])
+    job_row = rows[0] if rows else None
+    job = read_rule(job_row) if job_row is not None else None
+    return _dated(store, Found(name=row.job, row=row, job_row=job_row, job=job))
+
+
+def _dated(store: Store, found: Found) -> Found:
+    """Use the rule as it was for the row: an edit since must not rewrite the past."""
+    row, job_row = found.row, found.job_row
+    if row is None or job_row is None or row.revision in (0, job_row.revision):
+        return found
+    for old in store.tallies(revisions=True).revisions:
+        if old.name == row.job and old.revision == row.revision:
+            return replace(found, job=read_rule(old) or found.job)
+    return found
+
+
+def _next_day(text: str) -> str:
+    return times.to_datetime(times.parse_instant(f"{text}T00:00:00", "UTC") + DAY).date().isoformat()

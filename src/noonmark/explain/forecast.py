@@ -1,0 +1,115 @@
+"""What is coming: a job's next moments, in local time and UTC, with what daylight saving and the guards make of them.
+
+Rule of the file: pure; the rule and the time are arguments.  A forecast shows, it never decides (DESIGN 1).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from noonmark.core import series, times
+from noonmark.core.model import Cron, Job, JobRow, Micros
+from noonmark.explain.voice import Voice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coming:
+    """One moment to come.  ``would_run`` False: the calendar guard or a pause excludes it already now."""
+
+    at: Micros
+    local: str
+    offset: str
+    utc: str
+    distance: str
+    business_date: str
+    would_run: bool = True
+    notes: tuple[str, ...] = ()
+
+
+def coming(
+    job: Job,
+    after: Micros,
+    count: int,
+    voice: Voice,
+    *,
+    job_row: JobRow | None = None,
+    until: Micros | None = None,
+) -> tuple[Coming, ...]:
+    """Return the next moments of a job, strictly after ``after`` and up to ``until`` (both UTC microseconds).
+
+    Empty for jobs whose trigger yields no moments by itself, and at the end of a list of times.
+    """
+    found: list[Coming] = []
+    previous = after
+    offset_before = _offset(after, voice.zone)
+    while len(found) < count:
+        moment = series.next_moment(job, previous)
+        if moment is None or (until is not None and moment.at > until):
+            break
+        offset = _offset(moment.at, voice.zone)
+        notes = _clock_notes(job, moment.at, offset_before, offset, voice)
+        would_run, why = _guarded(job, job_row, moment.at, voice)
+        local = times.local(moment.at, voice.zone)
+        found.append(
+            Coming(
+                at=moment.at,
+                local=f"{times.weekday_name(moment.at, voice.zone)} {local:%Y-%m-%d} {voice.clock(moment.at)}",
+                offset=offset,
+                utc=f"{times.clock_text(moment.at, 'UTC')}Z",
+                distance=voice.distance(moment.at),
+                business_date=moment.business_date,
+                would_run=would_run,
+                notes=(*notes, *why),
+            )
+        )
+        previous, offset_before = moment.at, offset
+    return tuple(found)
+
+
+def _offset(us: Micros, zone: str) -> str:
+    return times.local(us, zone).isoformat()[-6:]
+
+
+def _clock_notes(job: Job, at: Micros, before: str, offset: str, voice: Voice) -> tuple[str, ...]:
+    notes = []
+    if offset != before:
+        back = _minutes(offset) < _minutes(before)
+        notes.append(voice.say("dst_back" if back else "dst_forward", old=before, new=offset))
+    wanted = _fixed_time(job)
+    if wanted is not None and job.tz == voice.zone:
+        if times.local(at, voice.zone).strftime("%H:%M") != wanted:
+            notes.append(voice.say("dst_gap", nominal=wanted))
+        elif _happens_twice(at, voice.zone):
+            notes.append(voice.say("dst_fold", nominal=wanted))
+    return tuple(notes)
+
+
+def _happens_twice(at: Micros, zone: str) -> bool:
+    local = times.local(at, zone)
+    return local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
+
+
+def _minutes(offset: str) -> int:
+    sign = -1 if offset.startswith("-") else 1
+    return sign * (int(offset[1:3]) * 60 + int(offset[4:6]))
+
+
+def _fixed_time(job: Job) -> str | None:
+    """Return "HH:MM" of a cron rule with one fixed time of day."""
+    if not isinstance(job.trigger, Cron):
+        return None
+    fields = job.trigger.expression.split()
+    if len(fields) == 6:
+        fields = fields[1:]
+    if len(fields) != 5 or not all(re.fullmatch(r"\d{1,2}", field) for field in fields[:2]):
+        return None
+    return f"{int(fields[1]):02d}:{int(fields[0]):02d}"
+
+
+def _guarded(job: Job, job_row: JobRow | None, at: Micros, voice: Voice) -> tuple[bool, tuple[str, ...]]:
+    if job_row is not None and job_row.paused:
+        return False, (voice.say("next_paused"),)
+    if not job.guardrails.allow_weekend and times.is_weekend(at, job.tz):
+        return False, (voice.say("next_weekend", day=times.weekday_name(at, job.tz)),)
+    return True, ()

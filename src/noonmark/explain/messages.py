@@ -1,0 +1,309 @@
+"""The story templates of ``why``, ``next`` and ``verify``, in English and Chinese.
+
+Rule of the file: only text.  Reasons (why a check refused) live in ``core/reasons.py``; these sentences tie a reason to
+a moment, a worker and an outcome.  Both languages have the same keys and the same names in braces, which a test holds.
+"""
+
+from __future__ import annotations
+
+LANGUAGES = ("en", "zh")
+
+MESSAGES: dict[str, tuple[str, str]] = {
+    # -- it ran
+    "ran_on_time": (
+        "It ran on time: due {due}, started {started} on {worker}, done after {took}.",
+        "按时运行：应于 {due} 运行，{started} 在 {worker} 上开始，用时 {took} 完成。",
+    ),
+    "ran_late": (
+        "It ran {late} late, at {started} on {worker}: {cause}",
+        "晚了 {late}，于 {started} 在 {worker} 上运行：{cause}",
+    ),
+    "ran_after_retry": (
+        (
+            "It ran to the end on try {attempt} of {tries}: {before} failed ({error}), "
+            "and {worker} finished it at {ended}."
+        ),
+        "第 {attempt} 次（最多 {tries} 次）运行完成：此前 {before} 次失败（{error}），{worker} 于 {ended} 完成。",
+    ),
+    "ran_after_takeover": (
+        (
+            "It ran once to the end, on try {attempt}: {loss} {worker} took over at {taken} (fence {old} → {new}) "
+            "and finished at {ended}."
+        ),
+        "最终只完成一次，第 {attempt} 次：{loss}{worker} 于 {taken} 接管（fence {old} → {new}），{ended} 完成。",
+    ),
+    "ran_by_person": (
+        "{actor} marked it as done at {ended}: {reason}",
+        "{actor} 于 {ended} 标记为已完成：{reason}",
+    ),
+    "cause_waited": ("it waited first. {reason}", "此前在等待。{reason}"),
+    "cause_asleep": ("no worker was awake from {from_} to {to}.", "从 {from_} 到 {to} 没有任何 worker 在线。"),
+    "cause_asleep_before": (
+        "no worker had been awake before {to}.",
+        "在 {to} 之前没有任何 worker 在线。",
+    ),
+    "cause_busy": (
+        "workers were awake, but the first one to take it up did so only then.",
+        "有 worker 在线，但直到那时才有一个取走它。",
+    ),
+    "worker_died": (
+        "{worker} (pid {pid}) was last heard of at {seen} and is gone;",
+        "{worker}（pid {pid}）最后一次心跳在 {seen}，此后消失；",
+    ),
+    "worker_paused": (
+        "{worker} stopped renewing its lease although it lived on (last heard of at {seen});",
+        "{worker} 停止续租但并未死亡（最后心跳 {seen}）；",
+    ),
+    "worker_ended": (
+        "{worker} ended at {ended} without finishing it;",
+        "{worker} 于 {ended} 退出而未完成；",
+    ),
+    "worker_unknown": ("{worker} lost its lease at {ended};", "{worker} 于 {ended} 失去租约；"),
+    # -- it runs, or will
+    "running": (
+        "It is running now: since {started} on {worker}, try {attempt} of {tries}, lease until {lease}.",
+        "正在运行：{started} 起在 {worker} 上，第 {attempt} 次（最多 {tries} 次），租约到 {lease}。",
+    ),
+    "running_late": (
+        "It is running now, {late} late: since {started} on {worker}, try {attempt} of {tries}, lease until {lease}.",
+        "正在运行，晚了 {late}：{started} 起在 {worker} 上，第 {attempt} 次（最多 {tries} 次），租约到 {lease}。",
+    ),
+    "running_taken_over": (
+        "It is running again, on try {attempt}: {loss} {worker} took over at {taken} (fence {old} → {new}).",
+        "正在再次运行，第 {attempt} 次：{loss}{worker} 于 {taken} 接管（fence {old} → {new}）。",
+    ),
+    "running_lapsed": (
+        (
+            "It was running on {worker} since {started}, but its lease ended at {lease} and nobody renewed it: "
+            "the next worker that is awake takes over."
+        ),
+        "自 {started} 起在 {worker} 上运行，但租约于 {lease} 到期且无人续租：下一个在线的 worker 会接管。",
+    ),
+    "running_cancel": (
+        "It is running on {worker} since {started}, and {actor} asked for it to be cancelled: {reason}",
+        "自 {started} 起在 {worker} 上运行，{actor} 已请求取消：{reason}",
+    ),
+    "retrying": (
+        "Try {attempt} of {tries} failed ({error}); try {next} is due at {due} ({in_}).",
+        "第 {attempt} 次（最多 {tries} 次）失败（{error}）；第 {next} 次定于 {due}（{in_}）。",
+    ),
+    "waiting": (
+        "It is waiting: {reason} Looked {looks}, next look at {due} ({in_}).",
+        "正在等待：{reason}已看过 {looks}，下次查看在 {due}（{in_}）。",
+    ),
+    "looks_one": ("once, at {first}", "1 次，在 {first}"),
+    "looks_many": ("{count} times since {first}, last at {last}", "{count} 次，首次 {first}，最近 {last}"),
+    "not_due": ("It is not due yet: it is due {due} ({in_}).", "还没到时间：应于 {due} 运行（{in_}）。"),
+    "due_now": (
+        "It became due at {due} ({ago} ago) and a worker is about to take it up.",
+        "已于 {due} 到期（{ago}前），即将有 worker 取走。",
+    ),
+    "due_asleep": (
+        (
+            "It became due at {due} but nobody could take it up: no worker has been awake since {from_}. "
+            "The first one to wake sees to it."
+        ),
+        "已于 {due} 到期，但无人处理：自 {from_} 起没有任何 worker 在线。第一个上线的 worker 会处理它。",
+    ),
+    "due_never_awake": (
+        (
+            "It became due at {due} but nobody could take it up: no worker was ever awake. "
+            "The first one to wake sees to it."
+        ),
+        "已于 {due} 到期，但无人处理：从来没有 worker 在线。第一个上线的 worker 会处理它。",
+    ),
+    "due_no_handler": (
+        "It became due at {due}, but no worker that is awake runs the job {job} ({awake} awake).",
+        "已于 {due} 到期，但在线的 worker 都不运行任务 {job}（在线 {awake} 个）。",
+    ),
+    "due_overdue": (
+        "It became due at {due} and is overdue by {ago}, although a worker is awake: this should not be.",
+        "已于 {due} 到期，逾期 {ago}，尽管有 worker 在线：这不应该发生。",
+    ),
+    "as_things_stand_runs": ("As things stand it would run.", "按目前情况，它会运行。"),
+    "as_things_stand_not": ("As things stand it would not run: {reason}", "按目前情况，它不会运行：{reason}"),
+    # -- it did not run
+    "missed_waiting": (
+        "It did not run: {reason} That was still so when {limit}.",
+        "没有运行：{reason}直到{limit}时仍是如此。",
+    ),
+    "missed_asleep": (
+        "It did not run: no worker was awake from {from_} to {to}, and {limit}.",
+        "没有运行：从 {from_} 到 {to} 没有任何 worker 在线，而{limit}。",
+    ),
+    "missed_plain": ("It did not run: {limit}.", "没有运行：{limit}。"),
+    "missed_after_tries": (
+        "It did not finish: {attempts} of {tries} tries were made (last: {error}), then {limit}.",
+        "没有完成：已尝试 {attempts} 次（最多 {tries} 次，最近一次：{error}），之后{limit}。",
+    ),
+    "limit_window": ("its window closed at {at}", "时间窗在 {at} 关闭"),
+    "limit_delay": (
+        "its catch-up limit ended at {at} (at most {allowed} late)",
+        "补跑期限在 {at} 结束（最多晚 {allowed}）",
+    ),
+    "limit_other": ("it was given up at {at}", "在 {at} 被放弃"),
+    "failed": (
+        "It needs a person: {reason} {attempts} of {tries} tries were made, the last one ended {ended}.",
+        "需要人工处理：{reason}已尝试 {attempts} 次（最多 {tries} 次），最后一次结束于 {ended}。",
+    ),
+    "failed_unstarted": (
+        "It needs a person: {reason} It was never started.",
+        "需要人工处理：{reason}它从未开始。",
+    ),
+    "skipped": ("It was skipped by the rule: {reason}", "按规则跳过：{reason}"),
+    "skipped_person": (
+        "{actor} said at {ended} that it will not run: {reason}",
+        "{actor} 于 {ended} 决定不运行：{reason}",
+    ),
+    "handled_person": (
+        "{actor} marked it as handled at {ended}: {reason}",
+        "{actor} 于 {ended} 标记为已处理：{reason}",
+    ),
+    "duplicate": (
+        "It was refused as a duplicate: {key} is held by r{holder} ({job}), {state}{when}.",
+        "作为重复被拒绝：{key} 由 r{holder}（{job}）持有，状态 {state}{when}。",
+    ),
+    "duplicate_when": (" since {at}", "，自 {at}"),
+    "duplicate_unknown": (
+        "It was refused as a duplicate: {key} was held by another occurrence.",
+        "作为重复被拒绝：{key} 当时由另一次触发持有。",
+    ),
+    "cancelled": ("It was cancelled at {ended} by {actor}: {reason}", "{actor} 于 {ended} 取消：{reason}"),
+    "cancelled_system": ("It was cancelled at {ended}: {reason}", "于 {ended} 取消：{reason}"),
+    "range": (
+        (
+            "{due} is one of {count} moments from {from_} to {to} that were due together while nobody took them up; "
+            "{instead}"
+        ),
+        "{due} 属于从 {from_} 到 {to} 的 {count} 个时刻，它们到期时无人处理；{instead}",
+    ),
+    "range_many": ("more than 10,000", "超过 10,000"),
+    "range_instead": ("the newest one, {due} (r{id}), counts instead.", "由其中最新的 {due}（r{id}）代替。"),
+    "range_skipped": (
+        "the rule skips what was missed (catch_up.missed: {missed}).",
+        "规则跳过漏掉的时刻（catch_up.missed: {missed}）。",
+    ),
+    "no_reason": ("no reason was given.", "未说明原因。"),
+    "nobody": ("somebody", "某人"),
+    # -- there is no row
+    "before_rule": (
+        "Nothing was due at {at}: the rule of {job} took effect only at {effective}.",
+        "{at} 没有任何应运行的时刻：{job} 的规则在 {effective} 才生效。",
+    ),
+    "before_revision": (
+        "{at} belongs to no revision of {job}: revision {revision}, which yields it, took effect only at {effective}.",
+        "{at} 不属于 {job} 的任何版本：会产生该时刻的第 {revision} 版在 {effective} 才生效。",
+    ),
+    "not_a_moment": (
+        "{job} is not due at {at}: its rule says {rule}. Nearest moments: {previous} and {next}.",
+        "{job} 在 {at} 并不到期：规则是 {rule}。最近的时刻：{previous} 和 {next}。",
+    ),
+    "not_a_series": (
+        "{job} has no moments of its own ({rule}), and nothing was recorded at {at}.",
+        "{job} 本身没有固定时刻（{rule}），{at} 也没有任何记录。",
+    ),
+    "future": ("It is not due yet: {at} comes {in_}.", "还没到时间：{at}（{in_}）。"),
+    "asleep_no_row": (
+        (
+            "Nothing has happened yet for {at}: no worker was awake from {from_} to {to}. "
+            "The first one to wake sees to it."
+        ),
+        "{at} 还没有任何处理：从 {from_} 到 {to} 没有任何 worker 在线。第一个上线的 worker 会处理它。",
+    ),
+    "behind_frontier": (
+        "{at} has no row yet: it comes after {frontier} (r{id}), which is still due.",
+        "{at} 还没有记录：它排在仍未处理的 {frontier}（r{id}）之后。",
+    ),
+    "unaccounted": (
+        "{at} should exist but has no record: it is unaccounted for.",
+        "{at} 应当存在却没有任何记录：去向不明。",
+    ),
+    "each_worker_absent": (
+        "{job} runs on every worker, and none was alive at {at}.",
+        "{job} 在每个 worker 上各自运行，而 {at} 没有 worker 在线。",
+    ),
+    "now": ("now", "现在"),
+    "ever": ("the beginning", "最初"),
+    "none": ("none", "无"),
+    # -- extra lines
+    "line_run": (
+        "try {number}  {worker}  fence {fence}  {started} – {ended}  {outcome}{error}",
+        "第 {number} 次  {worker}  fence {fence}  {started} – {ended}  {outcome}{error}",
+    ),
+    "line_fence": (
+        "A write by {worker} after {at} is refused (fence {old} < {new}).",
+        "{worker} 在 {at} 之后的写入会被拒绝（fence {old} < {new}）。",
+    ),
+    "line_steps": ("Steps kept: {names}.", "已保存的步骤：{names}。"),
+    "line_progress": ("Progress: {text}", "进度：{text}"),
+    "line_duplicates": ("{count} duplicates of this key were refused: {ids}.", "该键有 {count} 次重复被拒绝：{ids}。"),
+    "line_generation": ("This is generation {generation} of the key.", "这是该键的第 {generation} 代。"),
+    "line_alert": (
+        "Alert level {level} ({kind}) since {at}, {state}.",
+        "告警级别 {level}（{kind}），自 {at}，{state}。",
+    ),
+    "alert_open": ("still open", "尚未关闭"),
+    "alert_closed": ("closed {at}", "已于 {at} 关闭"),
+    "line_note": ("Note by {actor}: {note}", "{actor} 的备注：{note}"),
+    "line_replayed": (
+        "These checks were replayed from the rule: the start itself recorded none.",
+        "这些检查由规则重放得出：启动时没有单独记录。",
+    ),
+    "line_first_failure": ("First failure: {error}", "首次失败：{error}"),
+    # -- names of things in checks
+    "check_due": ("due {at}", "应于 {at}"),
+    "check_lease_free": ("free", "空闲"),
+    "check_not_reached": ("not reached", "未走到"),
+    "check_lease_held": ("{worker} until {at}, fence {fence}", "{worker} 持有到 {at}，fence {fence}"),
+    "check_lease_was": ("{worker}, fence {fence}", "{worker}，fence {fence}"),
+    # -- forecast
+    "dst_back": (
+        "clocks went back: the offset changed from {old} to {new}, local time is kept",
+        "时钟回拨：偏移由 {old} 变为 {new}，本地时间不变",
+    ),
+    "dst_forward": (
+        "clocks went forward: the offset changed from {old} to {new}, local time is kept",
+        "时钟拨快：偏移由 {old} 变为 {new}，本地时间不变",
+    ),
+    "dst_gap": (
+        "{nominal} does not exist on that day: it runs at the end of the gap",
+        "当天不存在 {nominal}：在跳过时段的末尾运行",
+    ),
+    "dst_fold": (
+        "{nominal} happens twice on that day: it runs once, the first time",
+        "当天 {nominal} 出现两次：只在第一次运行",
+    ),
+    "next_weekend": ("{day}: the guard will skip it", "{day}：日历守卫会跳过"),
+    "next_paused": ("the job is paused: it will be skipped until resumed", "任务已暂停：恢复前都会跳过"),
+    "next_none": ("nothing is coming", "没有后续时刻"),
+    "in": ("in {length}", "{length}后"),
+    "ago": ("{length} ago", "{length}前"),
+    # -- verify
+    "verify_head": (
+        "{due} occurrences became due between {since} and {until}: {jobs} jobs, {workers} workers",
+        "{since} 至 {until} 之间有 {due} 次触发到期：{jobs} 个任务，{workers} 个 worker",
+    ),
+    "verify_line": (
+        "{due} occurrences due · {accounted} accounted for · {twice} ran twice · {missing} missing",
+        "{due} 次到期 · {accounted} 次有据可查 · {twice} 次跑了两遍 · {missing} 次去向不明",
+    ),
+    "verify_ok": ("OK", "正常"),
+    "verify_bad": ("NOT OK", "有问题"),
+    "verify_refused": (
+        "{duplicates} duplicates and {stale} stale writes were refused, ever",
+        "累计拒绝重复 {duplicates} 次、过期写入 {stale} 次",
+    ),
+    "problem_twice": ("ran twice", "跑了两遍"),
+    "problem_missing": ("missing", "去向不明"),
+    "problem_overdue": ("overdue without a reason", "逾期且无原因"),
+    "problem_frontier": ("frontier (I13)", "前沿行 (I13)"),
+    "problem_attempts": ("too many attempts (I7)", "尝试次数过多 (I7)"),
+    "problem_early": ("before its rule (I8)", "早于规则生效 (I8)"),
+    "problem_unreadable": ("rule unreadable", "规则无法读取"),
+}
+
+
+def message(key: str, lang: str, /, **args: object) -> str:
+    """Return the template of ``key`` in ``lang`` ("en" or "zh"; anything else reads English), filled in."""
+    en, zh = MESSAGES[key]
+    return (zh if lang == "zh" else en).format(**args)

@@ -1,0 +1,166 @@
+"""Explanations and reports as text for people and as JSON for programs.
+
+Rule of the file: formatting only.  The JSON is versioned: within ``v`` 1 a field is added, never renamed or retyped.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+from noonmark.core import times
+from noonmark.core.model import Micros
+from noonmark.explain.explanation import Explanation, Shown
+from noonmark.explain.messages import message
+
+JSON_VERSION = 1
+
+_MARKS = {True: "✔", False: "✖", None: "-"}
+_ASCII_MARKS = {True: "ok", False: "no", None: "- "}
+_NAMES_ZH = {
+    "schedule": "时间表",
+    "paused": "暂停",
+    "guard": "日历",
+    "window": "时间窗",
+    "limit": "补跑期限",
+    "duplicate": "去重",
+    "dependency": "依赖",
+    "overlap": "重叠",
+    "lease": "租约",
+}
+_SILENT = frozenset({"limit", "dependency", "overlap", "guard", "paused"})
+"""Checks that are left out of the text when the rule does not ask for them; the JSON has them all."""
+
+
+def explanation_text(told: Explanation, *, unicode: bool = True) -> str:
+    """Return an explanation as text: the sentence, the checks, the attempts, what to do."""
+    lines = [told.sentence]
+    head = _headline(told)
+    shown = [check for check in told.checks if not _is_silent(check)]
+    marks = _MARKS if unicode else _ASCII_MARKS
+    rows = [(_name(check.name, told.lang), check.wanted, check.seen) for check in shown]
+    widths = [max((width(row[column]) for row in rows), default=0) for column in (0, 1)]
+    for check, row in zip(shown, rows, strict=True):
+        text = f"  {marks[check.ok]} {pad(row[0], widths[0])}  {pad(row[1], min(widths[1], 40))}  {row[2]}"
+        lines.append(text.rstrip())
+    lines.extend(f"    {line}" for line in told.run_lines)
+    lines.extend(f"  {line}" for line in told.lines)
+    if head:
+        lines.append(f"  {head}")
+    if told.remedy:
+        lines.append(f"{'怎么办' if told.lang == 'zh' else 'What to do'}: {told.remedy}")
+    lines.extend(f"  {command}" for command in told.commands)
+    return "\n".join(lines)
+
+
+def explanation_json(told: Explanation) -> dict[str, Any]:
+    """Return an explanation as a versioned, JSON-safe object."""
+    return {
+        "v": JSON_VERSION,
+        "job": told.job,
+        "id": told.occurrence_id,
+        "occurrence": stamp(told.scheduled_for, told.zone),
+        "subject": told.subject,
+        "business_date": told.business_date,
+        "key": told.key,
+        "outcome": told.outcome,
+        "state": told.state,
+        "decision": told.verdict,
+        "final": told.final,
+        "code": told.code,
+        "sentence": told.sentence,
+        "rule_version": told.revision,
+        "looks": None
+        if told.looks is None
+        else {
+            "count": told.looks.count,
+            "first": stamp(told.looks.first, told.zone),
+            "last": stamp(told.looks.last, told.zone),
+        },
+        "decided_by": told.decided_by,
+        "clock": "store",
+        "now": stamp(told.now, told.zone),
+        "checks": [
+            {"name": check.name, "ok": check.ok, "wanted": check.wanted, "seen": check.seen} for check in told.checks
+        ],
+        "runs": [
+            {
+                "attempt": run.number,
+                "worker": run.worker,
+                "fence": run.fence,
+                "started": stamp(run.started_at, told.zone),
+                "ended": stamp(run.ended_at, told.zone),
+                "outcome": run.outcome,
+                "error": run.error,
+            }
+            for run in told.runs
+        ],
+        "lines": list(told.lines),
+        "remedy": told.remedy,
+        "commands": list(told.commands),
+    }
+
+
+def stamp(us: Micros | None, zone: str) -> str | None:
+    """Return an instant as ISO 8601 with its offset in ``zone``."""
+    return times.local(us, zone).isoformat() if us is not None else None
+
+
+def width(text: str) -> int:
+    """Return how many terminal columns a text takes: Chinese characters take two."""
+    columns = 0
+    for char in text:
+        if unicodedata.combining(char):
+            continue
+        columns += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    return columns
+
+
+def pad(text: str, columns: int) -> str:
+    """Fill a text up with spaces to a number of terminal columns."""
+    return text + " " * max(0, columns - width(text))
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return aligned columns; the last one is not padded."""
+    everything = [list(header), *[list(row) for row in rows]]
+    widths = [max(width(row[column]) for row in everything) for column in range(len(header))]
+    return "\n".join(
+        "  ".join(
+            cell if column == len(row) - 1 else pad(cell, widths[column]) for column, cell in enumerate(row)
+        ).rstrip()
+        for row in everything
+    )
+
+
+def _headline(told: Explanation) -> str:
+    parts = []
+    if told.occurrence_id is not None:
+        parts.append(f"{told.job} r{told.occurrence_id}")
+    if told.key:
+        parts.append(f"key {told.key}")
+    if told.verdict:
+        parts.append(told.verdict)
+    if told.looks is not None:
+        parts.append(
+            message(
+                "looks_many",
+                told.lang,
+                count=told.looks.count,
+                first=times.clock_text(told.looks.first, told.zone),
+                last=times.clock_text(told.looks.last, told.zone),
+            )
+        )
+    if told.revision:
+        parts.append(f"rule v{told.revision}" if told.lang != "zh" else f"规则 v{told.revision}")
+    parts.append(f"{told.zone}")
+    return " · ".join(parts) if told.occurrence_id is not None else ""
+
+
+def _name(name: str, lang: str) -> str:
+    return _NAMES_ZH.get(name, name) if lang == "zh" else name
+
+
+def _is_silent(check: Shown) -> bool:
+    return check.ok is True and check.name in _SILENT and (not check.seen or check.name == "paused")

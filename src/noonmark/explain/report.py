@@ -1,0 +1,116 @@
+"""The proof of ``verify`` as text and JSON.
+
+Rule of the file: formatting only; JSON ``v`` 1 gains fields, never changes them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from noonmark.explain.messages import message
+from noonmark.explain.outcomes import OUTCOMES
+from noonmark.explain.render import JSON_VERSION, stamp, table
+from noonmark.explain.verify import Problem, Report
+from noonmark.explain.voice import Voice
+
+_KINDS = {
+    "twice": "problem_twice",
+    "missing": "problem_missing",
+    "overdue": "problem_overdue",
+    "frontier": "problem_frontier",
+    "attempts": "problem_attempts",
+    "early": "problem_early",
+    "unreadable": "problem_unreadable",
+}
+SHOWN = 20
+"""Most problems listed in the text; the JSON has them all."""
+
+
+def report_line(report: Report, lang: str = "en") -> str:
+    """Return the proof in one line, as the demo ends with."""
+    return message(
+        "verify_line",
+        lang,
+        due=report.due,
+        accounted=report.accounted,
+        twice=report.twice,
+        missing=report.missing,
+    )
+
+
+def report_text(report: Report, voice: Voice) -> str:
+    """Return the proof as text: counts by outcome, then every problem with the command that looks closer."""
+    workers = str(report.workers)
+    if report.died:
+        workers += f"（{report.died} 个死亡）" if voice.lang == "zh" else f" ({report.died} died)"
+    lines = [
+        voice.say(
+            "verify_head",
+            due=report.due,
+            since=voice.moment(report.since),
+            until=voice.moment(report.until),
+            jobs=len(report.by_job),
+            workers=workers,
+        )
+    ]
+    shown = sorted(
+        ((n, c) for n, c in report.outcomes.items() if n in OUTCOMES), key=lambda item: -OUTCOMES[item[0]].rank
+    )
+    column = max((len(str(count)) for _, count in shown), default=1)
+    for name, count in shown:
+        word = OUTCOMES[name].zh if voice.lang == "zh" else OUTCOMES[name].en.lower()
+        lines.append(f"  {count:>{column}} {word}")
+    lines.append(report_line(report, voice.lang))
+    if report.problems:
+        rows = [_problem_row(problem, voice) for problem in report.problems[:SHOWN]]
+        lines += ["  " + line for line in table(["PROBLEM", "JOB", "WHEN", "SEEN", ""], rows).splitlines()]
+        if len(report.problems) > SHOWN:
+            lines.append(f"  … {len(report.problems) - SHOWN}")
+    refused = report.duplicates_refused or report.stale_refused
+    if refused:
+        lines.append(voice.say("verify_refused", duplicates=report.duplicates_refused, stale=report.stale_refused))
+    lines.append(voice.say("verify_ok" if report.ok else "verify_bad"))
+    return "\n".join(lines)
+
+
+def report_json(report: Report, zone: str) -> dict[str, Any]:
+    """Return the proof as a versioned, JSON-safe object."""
+    return {
+        "v": JSON_VERSION,
+        "ok": report.ok,
+        "since": stamp(report.since, zone),
+        "until": stamp(report.until, zone),
+        "due": report.due,
+        "accounted": report.accounted,
+        "ran_twice": report.twice,
+        "missing": report.missing,
+        "outcomes": dict(report.outcomes),
+        "jobs": {name: dict(counts) for name, counts in report.by_job.items()},
+        "problems": [
+            {
+                "kind": problem.kind,
+                "job": problem.job,
+                "subject": problem.subject,
+                "at": stamp(problem.at, zone),
+                "key": problem.key,
+                "id": problem.occurrence_id,
+                "seen": problem.seen,
+            }
+            for problem in report.problems
+        ],
+        "workers": report.workers,
+        "workers_died": report.died,
+        "stale_writes_refused": report.stale_refused,
+        "duplicates_refused": report.duplicates_refused,
+    }
+
+
+def _problem_row(problem: Problem, voice: Voice) -> list[str]:
+    look = f"noonmark why {problem.job}"
+    if problem.occurrence_id is not None:
+        look = f"noonmark why --occurrence r{problem.occurrence_id}"
+    elif problem.at is not None:
+        look += f" --at {stamp(problem.at, voice.zone)}"
+    name = f"{problem.job}[{problem.subject}]" if problem.subject else problem.job
+    when = voice.moment(problem.at) if problem.at is not None else "-"
+    return [voice.say(_KINDS[problem.kind]), name, when, problem.seen, look]

@@ -1,0 +1,351 @@
+"""Prove the ledger against the rules: nothing lost, nothing twice.
+
+What should exist is recomputed from the rules and their revisions; what does exist is read from the ledger.  A promise
+is accounted for by its row, by a range record over its moment, or by an open frontier before it while nobody is awake.
+
+Rule of the file: reads only, and no alarm from a race: a problem counts only when a second reading still shows it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from noonmark.core import series
+from noonmark.core.model import (
+    OPEN_STATES,
+    Job,
+    JobRow,
+    Micros,
+    Occurrence,
+    Origin,
+    Query,
+    State,
+    Tallies,
+    Verdict,
+    WorkerInfo,
+)
+from noonmark.explain.awake import awake_spans, is_awake
+from noonmark.explain.expected import Promise, Reign, promises, reigns, worker_promises
+from noonmark.explain.find import read_rule
+from noonmark.explain.outcomes import outcome_of
+from noonmark.explain.stories import OVERDUE_AFTER
+from noonmark.ports.store import Store
+
+PAGE = 1000
+EXCUSED_CODES = frozenset({"handler_missing", "rule_unreadable"})
+"""Open and overdue, but with a recorded reason: they wait for a person or a deployment, they are not lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that must not be.  ``kind``: twice, missing, overdue, frontier, attempts, early, unreadable."""
+
+    kind: str
+    job: str
+    subject: str = ""
+    at: Micros | None = None
+    key: str = ""
+    occurrence_id: int | None = None
+    seen: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The proof: how many were due, what became of them, and every problem.  Instants in UTC microseconds."""
+
+    since: Micros
+    until: Micros
+    due: int
+    outcomes: Mapping[str, int]
+    by_job: Mapping[str, Mapping[str, int]]
+    problems: tuple[Problem, ...]
+    workers: int
+    died: int
+    stale_refused: int
+    duplicates_refused: int
+
+    def count(self, *kinds: str) -> int:
+        """Return how many problems are of these kinds."""
+        return sum(1 for problem in self.problems if problem.kind in kinds)
+
+    @property
+    def twice(self) -> int:
+        """How many keys have two successes in one generation."""
+        return self.count("twice")
+
+    @property
+    def missing(self) -> int:
+        """How many due moments have no outcome and no reason."""
+        return self.count("missing", "overdue")
+
+    @property
+    def accounted(self) -> int:
+        """How many due moments have an outcome, or a future look with a recorded reason."""
+        return self.due - self.missing
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing ran twice, nothing is unaccounted for and every invariant that was read holds."""
+        return not self.problems
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One pass over the store."""
+
+    now: Micros
+    tallies: Tallies
+    workers: tuple[WorkerInfo, ...]
+    rows: list[Occurrence]
+    frontiers: dict[tuple[str, str], list[Occurrence]]
+    jobs: dict[str, JobRow]
+    problems: list[Problem] = field(default_factory=list)
+    outcomes: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def count(self, job: str, outcome: str) -> None:
+        self.outcomes.setdefault(job, Counter())[outcome] += 1
+
+
+def verify(store: Store, since: Micros, until: Micros | None = None, *, job: str | None = None) -> Report:
+    """Prove the ledger between two instants.
+
+    Args:
+        store: where the ledger is.
+        since, until: UTC microseconds, both inclusive; ``until`` is at most the store's now, its default.
+        job: only this job.
+
+    Raises:
+        TooMany: a job was due too often in the span to be recomputed at once.
+    """
+    now = store.now()
+    until = now if until is None else min(until, now)
+    reading = _read(store, since, until, job)
+    _prove(store, reading, since, until)
+    if reading.problems:  # workers may have moved a row between two reads: only what stays is true
+        again = _read(store, since, until, job)
+        _prove(store, again, since, until)
+        before = {_name(problem) for problem in reading.problems}
+        again.problems = [problem for problem in again.problems if _name(problem) in before]
+        reading = again
+    totals: Counter[str] = Counter()
+    for counts in reading.outcomes.values():
+        totals.update(counts)
+    spans = [w for w in reading.workers if w.started_at <= until and (w.ended_at or max(w.until, w.seen_at)) >= since]
+    return Report(
+        since=since,
+        until=until,
+        due=sum(count for outcome, count in totals.items() if outcome != "refused_duplicate"),
+        outcomes=dict(totals),
+        by_job={name: dict(counts) for name, counts in sorted(reading.outcomes.items())},
+        problems=tuple(sorted(reading.problems, key=lambda p: (p.kind, p.job, p.at or 0))),
+        workers=len(spans),
+        died=sum(1 for w in spans if w.ended_at is None and not is_awake(w, reading.now)),
+        stale_refused=reading.tallies.stale_refused,
+        duplicates_refused=reading.tallies.duplicates_refused,
+    )
+
+
+def _read(store: Store, since: Micros, until: Micros, job: str | None) -> _Reading:
+    tallies = store.tallies(revisions=True)
+    rows: list[Occurrence] = []
+    after: int | None = 0
+    while after is not None:
+        page = store.occurrences(
+            Query(job=job, scheduled_from=since, scheduled_until=until + 1, after_id=after, limit=PAGE)
+        )
+        rows += page
+        after = page[-1].id if len(page) == PAGE else None
+    frontiers: dict[tuple[str, str], list[Occurrence]] = {}
+    last = 0
+    while True:
+        page = store.occurrences(Query(job=job, frontier_only=True, open_only=True, after_id=last, limit=PAGE))
+        for row in page:
+            frontiers.setdefault((row.job, row.subject), []).append(row)
+        if len(page) < PAGE:
+            break
+        last = page[-1].id
+    jobs = {row.name: row for row in store.jobs([job] if job is not None else None)}
+    return _Reading(
+        now=store.now(),
+        tallies=tallies,
+        workers=tuple(store.workers()),
+        rows=rows,
+        frontiers=frontiers,
+        jobs=jobs,
+    )
+
+
+def _prove(store: Store, reading: _Reading, since: Micros, until: Micros) -> None:
+    revisions = reading.tallies.revisions or tuple(reading.jobs.values())
+    ruled = [reign for reign in reigns(revisions, since, until) if reign.row.name in reading.jobs]
+    expected = _expected(store, reading, ruled)
+    _account(reading, expected)
+    _no_twins(store, reading)
+    _attempts(reading, revisions)
+    _frontiers(reading)
+    for reign in ruled:
+        if reign.job is None and reign.row.rule:  # an ended job has no rule, and promises nothing
+            reading.problems.append(
+                Problem(kind="unreadable", job=reign.row.name, seen=f"rule v{reign.row.revision} cannot be read")
+            )
+
+
+def _expected(store: Store, reading: _Reading, ruled: Iterable[Reign]) -> list[Promise]:
+    found: list[Promise] = []
+    for reign in ruled:
+        if reign.job is None:
+            continue
+        if reign.job.scope != "each_worker":
+            found += promises(reign)
+            continue
+        began, stopped = _lives(store, reign.job.name, reading.workers)
+        found += worker_promises(reign, reading.workers, began, stopped, reading.now)
+    return found
+
+
+def _lives(store: Store, job: str, workers: Iterable[WorkerInfo]) -> tuple[dict[str, Micros], dict[str, Micros]]:
+    """When each worker's own series began, and where it was cut off."""
+    began: dict[str, Micros] = {}
+    stopped: dict[str, Micros] = {}
+    for worker in workers:
+        first = store.occurrences(Query(job=job, subject=worker.id, oldest_first=True, limit=1))
+        if not first:
+            continue
+        began[worker.id] = first[0].scheduled_for
+        gone = store.occurrences(
+            Query(job=job, subject=worker.id, states=frozenset({State.CANCELLED}), oldest_first=True, limit=1)
+        )
+        if gone:
+            stopped[worker.id] = gone[0].scheduled_for
+    return began, stopped
+
+
+def _account(reading: _Reading, expected: list[Promise]) -> None:
+    """Find every promise in the ledger, then judge the rows that nothing promised."""
+    rows = {(row.job, row.subject, row.identity): row for row in reading.rows if row.range_until is None}
+    ranges: dict[tuple[str, str], list[Occurrence]] = {}
+    for row in reading.rows:
+        if row.range_until is not None:
+            ranges.setdefault((row.job, row.subject), []).append(row)
+    promised: set[int] = set()
+    for promise in expected:
+        found = rows.get((promise.job, promise.subject, promise.identity))
+        if found is not None:
+            promised.add(found.id)
+            _judge(reading, found)
+        elif _in_range(ranges.get((promise.job, promise.subject), ()), promise.at):
+            reading.count(promise.job, "skipped")
+        else:
+            _judge_absent(reading, promise)
+    first_rule: dict[str, Micros] = {}
+    for old in reading.tallies.revisions:
+        first_rule[old.name] = min(old.effective_at, first_rule.get(old.name, old.effective_at))
+    for row in rows.values():
+        if row.id in promised or row.verdict == Verdict.SKIP_SUPERSEDED:
+            continue
+        if row.origin is Origin.SCHEDULE and row.scheduled_for <= first_rule.get(row.job, row.scheduled_for - 1):
+            reading.problems.append(_problem("early", row))
+        _judge(reading, row)
+
+
+def _judge(reading: _Reading, row: Occurrence) -> None:
+    reading.count(row.job, outcome_of(row, reading.now))
+    if row.state not in OPEN_STATES or row.due_at is None or row.code in EXCUSED_CODES:
+        return
+    if row.due_at <= reading.now - OVERDUE_AFTER and _somebody(reading, row.job, row.due_at):
+        reading.problems.append(_problem("overdue", row))
+
+
+def _judge_absent(reading: _Reading, promise: Promise) -> None:
+    """A promise without a row: derived from an open frontier before it, or lost."""
+    before = [
+        row for row in reading.frontiers.get((promise.job, promise.subject), ()) if row.scheduled_for < promise.at
+    ]
+    if before:
+        reading.count(promise.job, "due")
+        return
+    reading.count(promise.job, "missing")
+    reading.problems.append(
+        Problem(kind="missing", job=promise.job, subject=promise.subject, at=promise.at, seen=promise.identity)
+    )
+
+
+def _somebody(reading: _Reading, job: str, due_at: Micros) -> bool:
+    """True when a worker that runs the job has been awake for long enough since the row fell due."""
+    able = [worker for worker in reading.workers if job in worker.jobs and is_awake(worker, reading.now)]
+    return any(start <= reading.now - OVERDUE_AFTER for start, _ in awake_spans(able, reading.now)) and due_at > 0
+
+
+def _no_twins(store: Store, reading: _Reading) -> None:
+    """I1: at most one success per key and generation, and per occurrence."""
+    done = [row for row in reading.rows if row.state is State.SUCCESS]
+    seen: dict[tuple[str, int], Occurrence] = {}
+    for row in done:
+        other = seen.setdefault((row.key, row.generation), row)
+        if other is not row and row.key:
+            reading.problems.append(_problem("twice", row, seen=f"r{other.id} and r{row.id}"))
+        if row.attempt > 1 or row.lost:
+            story = store.story(row.id)
+            wins = [attempt for attempt in story.attempts if attempt.outcome == "success"] if story else []
+            if len(wins) > 1:
+                reading.problems.append(_problem("twice", row, seen=", ".join(f"fence {win.fence}" for win in wins)))
+
+
+def _attempts(reading: _Reading, revisions: Iterable[JobRow]) -> None:
+    """I7: attempts never exceed 1 + retry.max + max_takeovers, by the most generous revision."""
+    allowed: dict[str, int] = {}
+    for old in revisions:
+        job = read_rule(old)
+        if job is not None:
+            allowed[old.name] = max(allowed.get(old.name, 0), 1 + job.retry.max + job.max_takeovers)
+    for row in reading.rows:
+        if row.job in allowed and row.attempt > allowed[row.job]:
+            reading.problems.append(_problem("attempts", row, seen=f"{row.attempt} of {allowed[row.job]}"))
+
+
+def _frontiers(reading: _Reading) -> None:
+    """I13: every active (job, subject) whose trigger has a next moment has exactly one open frontier row."""
+    for name, job_row in reading.jobs.items():
+        job = read_rule(job_row)
+        if job is None or not job.is_series or job_row.paused:
+            continue
+        for subject in _subjects(reading, job):
+            count = len(reading.frontiers.get((name, subject), ()))
+            if count == 1 or (count == 0 and series.next_moment(job, max(reading.now, job_row.effective_at)) is None):
+                continue
+            reading.problems.append(
+                Problem(kind="frontier", job=name, subject=subject, seen=f"{count} open frontier rows, 1 wanted")
+            )
+
+
+def _subjects(reading: _Reading, job: Job) -> list[str]:
+    if job.scope != "each_worker":
+        return [subject for subject, _ in series.subjects(job)]
+    settled = reading.now - OVERDUE_AFTER  # a worker that has only just started may not have registered its series yet
+    return [
+        worker.id
+        for worker in reading.workers
+        if job.name in worker.jobs and is_awake(worker, reading.now) and worker.started_at < settled
+    ]
+
+
+def _in_range(ranges: Iterable[Occurrence], at: Micros) -> bool:
+    return any(row.scheduled_for <= at <= (row.range_until or row.scheduled_for) for row in ranges)
+
+
+def _problem(kind: str, row: Occurrence, *, seen: str = "") -> Problem:
+    return Problem(
+        kind=kind,
+        job=row.job,
+        subject=row.subject,
+        at=row.scheduled_for,
+        key=row.key,
+        occurrence_id=row.id,
+        seen=seen or row.state.value,
+    )
+
+
+def _name(problem: Problem) -> tuple[object, ...]:
+    return (problem.kind, problem.job, problem.subject, problem.at, problem.occurrence_id)

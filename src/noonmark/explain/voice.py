@@ -1,0 +1,88 @@
+"""How an explanation is spoken: language, zone, and the shape of times and lengths.
+
+Rule of the file: formatting only.  Local times come from ``core/times.py``; nothing here reads a clock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from noonmark.core import reasons, times
+from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros
+from noonmark.explain.messages import message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voice:
+    """A language ("en" or "zh") and a zone in which moments are told; ``now`` is the store's time in microseconds."""
+
+    lang: str = "en"
+    zone: str = "UTC"
+    now: Micros = 0
+
+    def say(self, key: str, /, **args: object) -> str:
+        """Fill in a story template."""
+        return message(key, self.lang, **args)
+
+    def reason(self, code: str, detail: Mapping[str, Any] | str) -> str:
+        """Tell a reason of the catalogue; an unknown code (of a newer version) is told by its name, no error."""
+        arguments = json.loads(detail or "{}") if isinstance(detail, str) else dict(detail)
+        try:
+            return reasons.sentence(code, arguments, lang=self.lang, zone=self.zone)
+        except (KeyError, ValueError, TypeError, IndexError):
+            return f"{code or '?'}." if self.lang == "en" else f"{code or '?'}。"
+
+    def remedy(self, code: str) -> str:
+        """Return what to do about a reason, "" where there is nothing to do."""
+        try:
+            return reasons.remedy(code, self.lang)
+        except KeyError:
+            return ""
+
+    def moment(self, us: Micros) -> str:
+        """Tell an instant: with its day, without the year when it is this year's; the zone is told once, elsewhere."""
+        at, today = times.local(us, self.zone), times.local(self.now, self.zone)
+        if at.date() == today.date():
+            return self.clock(us)
+        if self.lang == "zh":
+            return f"{at:%Y-%m-%d} {self.clock(us)}"
+        year = "" if at.year == today.year else f" {at.year}"
+        return f"{times.weekday_name(us, self.zone)} {at.day} {at:%b}{year} {self.clock(us)}"
+
+    def day_and_clock(self, us: Micros) -> str:
+        """Tell an instant always with its day."""
+        at = times.local(us, self.zone)
+        if self.lang == "zh":
+            return f"{at:%Y-%m-%d} {self.clock(us)}"
+        return f"{times.weekday_name(us, self.zone)} {at.day} {at:%b %Y} {self.clock(us)}"
+
+    def clock(self, us: Micros) -> str:
+        """Tell the time of day."""
+        return times.clock_text(us, self.zone)
+
+    def length(self, us: Micros) -> str:
+        """Tell a length, two units at most."""
+        us = abs(us)
+        zh = self.lang == "zh"
+        if us < 10 * SECOND and us % SECOND:
+            return f"{us / SECOND:.1f} 秒" if zh else f"{us / SECOND:.1f} s"
+        units = ((DAY, "d", "天"), (HOUR, "h", "小时"), (MINUTE, "min", "分钟"), (SECOND, "s", "秒"))
+        for index, (size, en, name) in enumerate(units):
+            if us < size and size != SECOND:
+                continue
+            whole, rest = divmod(us, size)
+            text = f"{whole} {name if zh else en}"
+            if index + 1 < len(units) and whole < 10:
+                small, small_en, small_zh = units[index + 1]
+                if rest // small:
+                    text += f" {rest // small} {small_zh if zh else small_en}"
+            return text
+        return "0 秒" if zh else "0 s"
+
+    def distance(self, us: Micros) -> str:
+        """Tell how far an instant is from now: "in 3 h" or "2 min ago"."""
+        key = "in" if us >= self.now else "ago"
+        return self.say(key, length=self.length(us - self.now))

@@ -1,0 +1,271 @@
+"""Why did this run, not run, run late, run twice?  One sentence, the checks behind it, and what to do.
+
+Rule of the file: it reads, gathers and arranges; what is said stands in ``stories.py`` and ``absent.py``, what was
+checked in ``evidence.py``.
+"""
+
+from __future__ import annotations
+
+import json
+
+from noonmark.core import times
+from noonmark.core.model import (
+    OPEN_STATES,
+    Decision,
+    Event,
+    Job,
+    JobRow,
+    Micros,
+    Occurrence,
+    Origin,
+    Query,
+    State,
+    Story,
+    Verdict,
+)
+from noonmark.explain import evidence
+from noonmark.explain.absent import absence
+from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
+from noonmark.explain.find import Asked, Found, find
+from noonmark.explain.stories import in_range, short_error, tell
+from noonmark.explain.voice import Voice
+from noonmark.ports.store import Store
+
+
+def why(
+    store: Store,
+    name: str | None = None,
+    *,
+    at: str | None = None,
+    key: str | None = None,
+    occurrence_id: int | None = None,
+    lang: str = "en",
+    tz: str | None = None,
+    now: Micros | None = None,
+) -> Explanation:
+    """Explain one occurrence, or the absence of one.
+
+    Args:
+        store: where the ledger is.
+        name, at, key, occurrence_id: which one is meant, see ``find``.
+        lang: "en" or "zh".
+        tz: zone in which times are told; the job's own when left out.
+        now: store time in microseconds; read from the store when left out.
+
+    Raises:
+        NotFound: no such job, key or occurrence.
+        ValueError: ``at`` cannot be read.
+    """
+    now = store.now() if now is None else now
+    found = find(store, name, at=at, key=key, occurrence_id=occurrence_id, tz=tz, now=now)
+    voice = Voice(lang=lang, zone=tz or (found.job.tz if found.job is not None else "UTC"), now=now)
+    if found.row is None:
+        assert found.asked is not None, "find answers with a row or with the time asked about"
+        return _explain_absence(store, found, found.asked, voice)
+    return explain(store, found, voice)
+
+
+def explain(store: Store, found: Found, voice: Voice) -> Explanation:
+    """Explain a row that was found."""
+    assert found.row is not None
+    story = store.story(found.row.id)
+    if story is None:  # pruned between two reads
+        story = Story(occurrence=found.row, attempts=(), ledger=(), notes=(), alerts=())
+    scene = _scene(store, found, story, voice)
+    telling = tell(scene)
+    moment = found.row.scheduled_for
+    if found.asked is not None and found.row.range_until is not None:
+        moment = min(max(found.asked.start, moment), found.row.range_until)
+        telling = in_range(scene, moment)
+    replayed, standing = _replays(store, scene)
+    lines = (*telling.lines, *_lines(scene))
+    if recorded_by_take(scene, replayed):
+        lines = (*lines, voice.say("line_replayed"))
+    if standing is not None and scene.row.state is State.PENDING and not evidence.recorded_checks(scene):
+        lines = (*lines, _standing(standing, voice))
+        replayed = standing
+    return _assemble(scene, telling, moment, evidence.shown_checks(scene, replayed), lines)
+
+
+def recorded_by_take(scene: Scene, replayed: Decision | None) -> bool:
+    """Return True when the start itself left no checks (``take`` began it) and they were replayed."""
+    return replayed is not None and not evidence.recorded_checks(scene)
+
+
+def _assemble(
+    scene: Scene, telling: Telling, moment: Micros, checks: tuple[Shown, ...], lines: tuple[str, ...]
+) -> Explanation:
+    row, story = scene.row, scene.story
+    return Explanation(
+        job=row.job,
+        sentence=telling.sentence,
+        outcome=telling.outcome or "skipped",
+        zone=scene.voice.zone,
+        now=scene.now,
+        lang=scene.voice.lang,
+        occurrence_id=row.id,
+        subject=row.subject,
+        key=row.key,
+        business_date=row.business_date,
+        scheduled_for=moment,
+        state=row.state.value,
+        verdict=row.verdict,
+        code=telling.code,
+        final=row.state not in OPEN_STATES,
+        revision=row.revision,
+        decided_by=scene.name_of(story.ledger[-1].worker) if story.ledger and story.ledger[-1].worker else "",
+        looks=evidence.looks(scene),
+        checks=checks,
+        runs=story.attempts,
+        run_lines=_run_lines(scene),
+        lines=lines,
+        remedy=telling.remedy,
+        commands=_commands(row, telling.outcome),
+    )
+
+
+def _scene(store: Store, found: Found, story: Story, voice: Voice) -> Scene:
+    row = story.occurrence
+    ids: set[int] = {row.duplicate_of} if row.duplicate_of else set()
+    detail = json.loads(row.detail or "{}")
+    ids |= {detail[name] for name in ("holder", "occupant") if isinstance(detail.get(name), int)}
+    related = {other.id: other for other in store.occurrences(Query(ids=tuple(ids)))} if ids else {}
+    if row.range_until is not None:
+        related |= {other.id: other for other in _after_range(store, row)}
+    return Scene(
+        story=story,
+        job=found.job,
+        job_row=found.job_row,
+        workers=tuple(store.workers()),
+        voice=voice,
+        related=related,
+        duplicates=_refused_for(store, row),
+    )
+
+
+def _after_range(store: Store, row: Occurrence) -> list[Occurrence]:
+    """The row that counts instead of a compressed range, where the rule keeps the latest."""
+    if row.code == "missed_skipped" or row.verdict != Verdict.SKIP_SUPERSEDED:
+        return []
+    return store.occurrences(
+        Query(
+            job=row.job,
+            subject=row.subject,
+            scheduled_from=(row.range_until or row.scheduled_for) + 1,
+            oldest_first=True,
+            limit=1,
+        )
+    )
+
+
+def _refused_for(store: Store, row: Occurrence) -> tuple[int, ...]:
+    if not row.key or not row.claimed:
+        return ()
+    same = store.occurrences(Query(key=row.key, limit=200))
+    return tuple(sorted(o.id for o in same if o.verdict == Verdict.SKIP_DUPLICATED and o.duplicate_of == row.id))
+
+
+def _replays(store: Store, scene: Scene) -> tuple[Decision | None, Decision | None]:
+    """Return the replayed start of a run without recorded checks, and how an open row stands now."""
+    if scene.job is None:
+        return None, None
+    row = scene.row
+    standing = None
+    if row.state is State.PENDING:
+        at = max(scene.now, row.scheduled_for)
+        standing = evidence.replay(scene.job, scene.job_row, row, store.facts, at)
+    return evidence.replay_start(scene), standing
+
+
+def _standing(decision: Decision, voice: Voice) -> str:
+    if decision.event is Event.START:
+        return voice.say("as_things_stand_runs")
+    return voice.say("as_things_stand_not", reason=voice.reason(decision.code, decision.detail))
+
+
+def _lines(scene: Scene) -> tuple[str, ...]:
+    row, voice = scene.row, scene.voice
+    lines: list[str] = []
+    if row.generation > 1:
+        lines.append(voice.say("line_generation", generation=row.generation))
+    if row.note and row.origin in (Origin.MANUAL, Origin.BACKFILL):
+        lines.append(voice.say("line_note", actor=row.actor or voice.say("nobody"), note=row.note))
+    steps = [note.name for note in scene.story.notes if note.kind == "step"]
+    if steps:
+        lines.append(voice.say("line_steps", names=", ".join(steps)))
+    progress = [note for note in scene.story.notes if note.kind == "progress"]
+    if progress and row.state is State.RUNNING:
+        lines.append(voice.say("line_progress", text=progress[-1].value))
+    if scene.duplicates:
+        ids = ", ".join(f"r{number}" for number in scene.duplicates[:5])
+        lines.append(voice.say("line_duplicates", count=len(scene.duplicates), ids=ids))
+    for alert in scene.story.alerts:
+        state = (
+            voice.say("alert_open")
+            if alert.closed_at is None
+            else voice.say("alert_closed", at=voice.moment(alert.closed_at))
+        )
+        at = voice.moment(alert.opened_at)
+        lines.append(voice.say("line_alert", level=alert.level, kind=alert.kind, at=at, state=state))
+    return tuple(lines)
+
+
+def _run_lines(scene: Scene) -> tuple[str, ...]:
+    voice, attempts = scene.voice, scene.story.attempts
+    if len(attempts) < 2 and not any(attempt.error for attempt in attempts):
+        return ()
+    return tuple(
+        voice.say(
+            "line_run",
+            number=attempt.number,
+            worker=scene.name_of(attempt.worker),
+            fence=attempt.fence,
+            started=voice.clock(attempt.started_at),
+            ended=voice.clock(attempt.ended_at) if attempt.ended_at is not None else "…",
+            outcome=attempt.outcome,
+            error=f": {short_error(attempt.error)}" if attempt.error else "",
+        )
+        for attempt in attempts
+    )
+
+
+def _commands(row: Occurrence, outcome: str) -> tuple[str, ...]:
+    if outcome in ("missed", "failed"):
+        run = f"noonmark retry r{row.id}"
+        if row.business_date and outcome == "missed":
+            run = f"noonmark run {row.job} --for {row.business_date} --dry-run"
+        return (run, f'noonmark mark r{row.id} handled --reason "…"')
+    if outcome == "refused_duplicate" and row.duplicate_of:
+        return (f"noonmark why --occurrence r{row.duplicate_of}",)
+    return ()
+
+
+def _explain_absence(store: Store, found: Found, asked: Asked, voice: Voice) -> Explanation:
+    answer = absence(store, found, asked, tuple(store.workers()), voice)
+    telling = answer.telling
+    checks: tuple[Shown, ...] = ()
+    if answer.job is not None and telling.outcome in ("planned", "unknown", "due", "missed"):
+        checks = (evidence.schedule_check(answer.job, answer.at, voice),)
+    return Explanation(
+        job=found.name,
+        sentence=telling.sentence,
+        outcome=telling.outcome,
+        zone=voice.zone,
+        now=voice.now,
+        lang=voice.lang,
+        scheduled_for=answer.at,
+        business_date=_business_date(answer.job, answer.at),
+        code=telling.code,
+        revision=_revision(found.job_row),
+        checks=checks,
+        lines=telling.lines,
+        remedy=telling.remedy or voice.remedy(telling.code),
+    )
+
+
+def _business_date(job: Job | None, at: Micros) -> str:
+    return times.business_date(at, job.tz, job.business_date) if job is not None else ""
+
+
+def _revision(row: JobRow | None) -> int:
+    return row.revision if row is not None else 0

@@ -1,0 +1,119 @@
+"""The ``noonmark`` command and its one error boundary.
+
+Rule of the file: nothing heavy is imported here.  A mistake of a person ends in words and an exit code, never in a
+traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.lazy import LazyGroup, settings_of
+from noonmark.faces.cli.settings import Settings, global_options
+
+EPILOG = (
+    "Exit codes: 0 yes, 1 the answer is no (verify found something), 2 usage, 3 would not run or refused duplicate, "
+    "4 store out of reach, 5 not found, 130 interrupted."
+)
+
+noonmark = LazyGroup(
+    name="noonmark",
+    help="The scheduler for AI agents: on time, and provably so.",
+    epilog=EPILOG,
+    params=[*global_options()],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    no_args_is_help=True,
+)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; as a script it exits with it."""
+    code = _run(sys.argv[1:] if args is None else args)
+    if args is None:
+        sys.exit(code)
+    return code
+
+
+def _run(args: list[str]) -> int:
+    verbose = "-v" in args or "--verbose" in args
+    try:
+        result = noonmark.main(args=args, prog_name="noonmark", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else problems.OK
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.UsageError as error:
+        return _usage(error)
+    except click.ClickException as error:
+        click.echo(f"noonmark: {error.format_message()}", err=True)
+        return problems.USAGE
+    except (click.Abort, KeyboardInterrupt):
+        return problems.INTERRUPTED
+    except problems.Trouble as trouble:
+        click.echo(trouble.text(), err=True)
+        return trouble.code
+    except BrokenPipeError:
+        _silence_stdout()
+        return problems.OK
+    except Exception as fault:
+        trouble = _as_trouble(fault)
+        click.echo(trouble.text(), err=True)
+        if verbose and trouble.code == problems.NO:
+            import traceback
+
+            click.echo(traceback.format_exc(), err=True)
+        return trouble.code
+
+
+def _usage(error: click.UsageError) -> int:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return problems.USAGE
+    where = f"{error.ctx.command_path} --help" if error.ctx is not None else "noonmark --help"
+    click.echo(f"noonmark: {error.format_message()}\n        {where}", err=True)
+    return problems.USAGE
+
+
+def _as_trouble(fault: Exception) -> problems.Trouble:
+    """Translate what other floors raise; whatever is unknown is a fault in noonmark and says so."""
+    from noonmark.explain.find import NotFound
+    from noonmark.ports.store import StoreError, StoreUnusable
+
+    if "noonmark.rules.problems" in sys.modules:  # only who read rules can have been refused
+        from noonmark.rules.problems import ProblemList
+
+        if isinstance(fault, ProblemList):
+            return problems.Trouble("cannot read rules", why=fault.text(_language()), code=problems.USAGE)
+
+    if isinstance(fault, NotFound):
+        return problems.Trouble(str(fault), do=fault.hint, code=problems.NOT_FOUND)
+    if isinstance(fault, StoreUnusable):
+        return problems.Trouble(f"the store cannot be used: {fault}", code=problems.UNREACHABLE)
+    if isinstance(fault, StoreError):
+        return problems.Trouble(
+            f"the store is out of reach: {fault}", do="try again, or name another with --url", code=problems.UNREACHABLE
+        )
+    return problems.Trouble(
+        f"{type(fault).__name__}: {fault}",
+        why="this is a fault in noonmark, not yours",
+        do="run it again with -v and report what it prints",
+        code=problems.NO,
+    )
+
+
+def _language() -> str:
+    context = click.get_current_context(silent=True)
+    return settings_of(context).language if context is not None else Settings().language
+
+
+def _silence_stdout() -> None:
+    """The reader went away (``| head``): keep the interpreter from complaining at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()

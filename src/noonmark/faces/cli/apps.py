@@ -1,0 +1,153 @@
+"""From ``module:sched``, ``path.py``, ``path.py:sched`` or ``noonmark.yaml`` to a Scheduler.
+
+Rule of the file: an app that cannot be loaded is the person's to mend, so it is told in their words: the file and line
+in which it broke, never our own frames.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from noonmark.faces.cli import problems
+
+if TYPE_CHECKING:
+    from noonmark.core.model import Job
+    from noonmark.scheduler import Scheduler
+
+RULES_SUFFIXES = (".yaml", ".yml")
+
+
+def load_app(app: str, *, url: str | None = None) -> Scheduler:
+    """Return the Scheduler that ``app`` names; ``url`` overrides where its store is.
+
+    Raises:
+        Trouble: there is no such file, module or attribute, or loading it failed.
+    """
+    from noonmark.scheduler import Scheduler
+
+    if app.endswith(RULES_SUFFIXES):
+        path = _existing(app)
+        sys.path.insert(0, str(path.resolve().parent))  # `run: jobs:hello` means the jobs.py beside the rules
+        return Scheduler(url, rules=path)
+    place, _, attribute = app.partition(":")
+    module = _from_path(place) if place.endswith(".py") else _from_name(place)
+    found = _scheduler(module, attribute, app, Scheduler)
+    if url:
+        found.url = url  # nothing is opened yet: loading an app touches no store
+    return found
+
+
+def jobs_of(app: str) -> Sequence[Job]:
+    """Return the jobs an app declares, without opening its store."""
+    if app.endswith(RULES_SUFFIXES):
+        from noonmark.rules.loader import load
+
+        return load(_existing(app)).jobs
+    return tuple(load_app(app).rules.jobs.values())
+
+
+def files_of(app: str) -> list[Path]:
+    """Return the folder roots whose files decide what the app is, for reloading."""
+    place = app.partition(":")[0]
+    if place.endswith((".py", *RULES_SUFFIXES)):
+        return [_existing(place).resolve().parent]
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        spec = importlib.util.find_spec(place)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or spec.origin is None:
+        raise _no_module(place)
+    return [Path(spec.origin).resolve().parent]
+
+
+def _existing(text: str) -> Path:
+    path = Path(text)
+    if not path.is_file():
+        raise problems.Trouble(
+            f"there is no file {path}", do="noonmark init writes one to start from", code=problems.NOT_FOUND
+        )
+    return path
+
+
+def _from_path(text: str) -> ModuleType:
+    path = _existing(text)
+    name = path.stem
+    sys.path.insert(0, str(path.resolve().parent))
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise problems.Trouble(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as fault:
+        raise _broken(text, fault) from None
+    return module
+
+
+def _from_name(name: str) -> ModuleType:
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if missing.name is not None and (name == missing.name or name.startswith(f"{missing.name}.")):
+            raise _no_module(name) from None
+        raise _broken(name, missing) from None
+    except (Exception, SystemExit) as fault:
+        raise _broken(name, fault) from None
+
+
+def _no_module(name: str) -> problems.Trouble:
+    return problems.Trouble(
+        f"there is no module {name!r}",
+        why=f"looked in {Path.cwd()} and the installed packages",
+        do="write module:sched, path/to/file.py or noonmark.yaml",
+        code=problems.NOT_FOUND,
+    )
+
+
+def _scheduler(module: ModuleType, attribute: str, app: str, kind: type[Scheduler]) -> Scheduler:
+    if attribute:
+        found = getattr(module, attribute, None)
+        if isinstance(found, kind):
+            return found
+        what = "there is none of that name" if found is None else f"it is a {type(found).__name__}"
+        raise problems.Trouble(f"{app} is no Scheduler: {what}", do="sched = Scheduler()", code=problems.NOT_FOUND)
+    named = {name: value for name, value in vars(module).items() if isinstance(value, kind)}
+    if "sched" in named:
+        return named["sched"]
+    if len({id(value) for value in named.values()}) == 1:
+        return next(iter(named.values()))
+    if named:
+        raise problems.Trouble(
+            f"{app} has several Schedulers: {', '.join(named)}", do=f"name one: {app}:{next(iter(named))}"
+        )
+    raise problems.Trouble(f"{app} has no Scheduler", do="add: sched = Scheduler()", code=problems.NOT_FOUND)
+
+
+def _broken(app: str, fault: BaseException) -> Exception:
+    """Say where in the person's code it broke; refused rules speak for themselves."""
+    from noonmark.rules.problems import ProblemList
+
+    if isinstance(fault, ProblemList):
+        return fault
+    frames = [f for f in traceback.extract_tb(fault.__traceback__) if not _is_ours(f.filename)]
+    if isinstance(fault, SyntaxError):
+        where = f"{fault.filename}:{fault.lineno}"
+    else:
+        where = f"{frames[-1].filename}:{frames[-1].lineno}  {frames[-1].line or ''}" if frames else ""
+    return problems.Trouble(
+        f"{app} cannot be loaded: {type(fault).__name__}: {fault}", why=where.strip(), code=problems.USAGE
+    )
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith(("<frozen", str(Path(__file__).parents[2])))

@@ -1,0 +1,44 @@
+"""A job by name: as the store has it, or as an app or rules file declares it.
+
+Rule of the file: the store is asked first; a declaration that nobody registered yet is shown, and said to be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from noonmark.core.model import Job, JobRow
+from noonmark.explain.find import NotFound, read_rule, the_job
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.session import Session
+
+
+def stored_or_declared(here: Session, name: str, app: str | None) -> tuple[Job, JobRow | None]:
+    """Return a job's rule, with its stored row unless it comes from ``app``."""
+    if app is not None:
+        declared = {job.name: job for job in declared_jobs(app)}
+        if name not in declared:
+            raise NotFound(f"{app} declares no job {name!r}", f"it declares: {', '.join(sorted(declared)) or 'none'}")
+        return declared[name], None
+    row = the_job(here.store, name)
+    return readable(row), row
+
+
+def readable(row: JobRow) -> Job:
+    """Return the rule of a stored job, or say that this version cannot read it."""
+    job = read_rule(row)
+    if job is None:
+        raise problems.Trouble(
+            f"the stored rule of {row.name} cannot be read by this version",
+            why="it was probably written by a newer noonmark",
+            do="upgrade noonmark, or register the job again",
+            code=problems.UNREACHABLE,
+        )
+    return job
+
+
+def declared_jobs(app: str) -> Sequence[Job]:
+    """Return the jobs that an app (``module:sched``, ``path.py``) or a rules file declares."""
+    from noonmark.faces.cli.apps import jobs_of
+
+    return jobs_of(app)

@@ -1,0 +1,278 @@
+"""``noonmark demo``: three workers, ResearchCopilot's jobs, one worker killed, and the proof that nothing was lost.
+
+Rule of the file: it is a play with a real cast.  The store, the workers, the jobs and the kill are real; the demo
+only asks questions, kills, and reads.  Whatever happens, no process is left behind.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from noonmark.core import times
+from noonmark.core.model import SECOND, Micros, Query, State
+from noonmark.explain.report import report_line, report_text
+from noonmark.explain.verify import Report, verify
+from noonmark.explain.voice import Voice
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.demo_lines import Watcher
+from noonmark.faces.cli.demo_stage import WORKERS, Troupe, command_name, find_app, load, prepare, termination_raises
+from noonmark.faces.cli.demo_words import LONG_QUESTION, QUESTIONS, say
+from noonmark.faces.cli.session import Command, settings_of
+from noonmark.ports.clock import SystemClock
+from noonmark.ports.store import Store, StoreError
+from noonmark.wiring import open_store
+
+ZONE = "Asia/Shanghai"
+"""The zone of ResearchCopilot's jobs, and so of every time the demo tells."""
+START_PATIENCE = 30
+"""Seconds within which the workers must have come up."""
+LEAD: Micros = 2 * SECOND
+"""Between the launch and the moment the demo counts from, so that the workers are up by then."""
+REPORT_AFTER: Micros = 15 * SECOND
+LONG_AFTER: Micros = 18 * SECOND
+KILL_DELAY = 1.0
+"""Seconds between the first step of the long run and the kill: in the middle, and not at the edge."""
+OVERTIME: Micros = 45 * SECOND
+"""How much longer a slow machine may take."""
+TICK = 0.25
+
+
+@click.command(cls=Command)
+@click.option("--no-kill", is_flag=True, help="Kill no worker, but say how to do it yourself.")
+@click.option("--keep", is_flag=True, help="Keep what an earlier demo left; take the next free folder.")
+@click.option("--dir", "folder", default="noonmark-demo", show_default=True, metavar="FOLDER", help="Where to write.")
+@click.option(
+    "--seconds", default=60, show_default=True, type=click.IntRange(45, 3600), help="How long it takes, about."
+)
+@click.pass_context
+def demo(ctx: click.Context, *, no_kill: bool, keep: bool, folder: str, seconds: int) -> int:
+    """Watch three workers share jobs, one of them die, and nothing get lost or done twice.
+
+    Exit code 1 if the proof at the end does not hold.
+    """
+    lang = settings_of(ctx).language
+    app = find_app()
+    place, emptied = prepare(Path(folder), keep=keep)
+    with _stage(place, app, lang, seconds=seconds) as play:
+        if emptied:
+            click.echo(say(lang, "replaced", path=place))
+        try:
+            with termination_raises():
+                return play.perform(kill=not no_kill)
+        except KeyboardInterrupt:
+            play.troupe.stop()
+            click.echo(say(lang, "interrupted"), err=True)
+            return problems.INTERRUPTED
+        except StoreError as trouble:
+            raise problems.Trouble(f"the demo's store: {trouble}", code=problems.UNREACHABLE) from None
+
+
+@dataclass(kw_only=True)
+class Play:
+    """One performance."""
+
+    folder: Path
+    url: str
+    lang: str
+    seconds: int
+    begin: Micros
+    store: Store
+    troupe: Troupe
+    data: Any  # researchcopilot.data.Data
+    desk: Any  # researchcopilot.desk.Desk
+    watcher: Watcher
+    names: dict[int, str]
+    long_key: str = ""
+    unanswered: dict[str, str] = field(default_factory=dict)
+    seen_load_at: float | None = None
+    broke_it: bool = False
+    killed: bool = False
+
+    def perform(self, *, kill: bool) -> int:
+        """Play it from the first line to the proof; return the exit code."""
+        self.troupe.start()
+        self._wait_for_workers()
+        self._opening()
+        self._ask_questions()
+        end = self.begin + self.seconds * SECOND
+        while self.store.now() < end or (self._in_the_middle() and self.store.now() < end + OVERTIME):
+            self._turn(kill=kill)
+            time.sleep(TICK)
+        self.watcher.poll()
+        report = verify(self.store, self.begin - LEAD)
+        self.troupe.stop()
+        return self._closing(report, kill=kill)
+
+    # -- the acts -----------------------------------------------------------------------------------
+
+    def _turn(self, *, kill: bool) -> None:
+        self.watcher.poll()
+        self._tell_answers()
+        for name, code in self.troupe.newly_gone():
+            if code >= 0:
+                self._own_end(name, code)
+            self.killed = True
+            self.watcher.tell_gone(name, self.troupe.processes[name].pid)
+        if not self.long_key and self.store.now() >= self.begin + LONG_AFTER:
+            run = self.desk.ask(LONG_QUESTION[self.lang], deep=True).run
+            self.long_key = f"answer:{run.id}"
+            self.unanswered[run.id] = run.question
+            self.watcher.note(say(self.lang, "long", key=self.long_key))
+        elif self.long_key and not self.broke_it:
+            self._break_it(kill=kill)
+
+    def _break_it(self, *, kill: bool) -> None:
+        """When the long run has its first step behind it, kill who runs it, or say how."""
+        rows = self.store.occurrences(Query(key=self.long_key, states=frozenset({State.RUNNING})))
+        story = self.store.story(rows[0].id) if rows else None
+        if story is None or not any(note.kind == "step" for note in story.notes):
+            return
+        if self.seen_load_at is None:
+            self.seen_load_at = time.monotonic()
+        if time.monotonic() < self.seen_load_at + KILL_DELAY:
+            return
+        name = self.watcher.name(story.occurrence.holder)
+        pid = self.troupe.processes[name].pid
+        self.broke_it = True
+        if kill:
+            self.watcher.note(say(self.lang, "killing", worker=name, pid=pid))
+            self.troupe.kill(name)
+        else:
+            self.watcher.note(say(self.lang, "break_it", worker=name, pid=pid, job=story.occurrence.job))
+
+    def _in_the_middle(self) -> bool:
+        """True while the long run is not at its end: a proof before that would prove too little."""
+        if not self.long_key:
+            return True
+        return bool(self.store.occurrences(Query(key=self.long_key, open_only=True)))
+
+    # -- the frame ----------------------------------------------------------------------------------
+
+    def _opening(self) -> None:
+        pids = "   ".join(f"{name} pid {self.troupe.processes[name].pid}" for name in WORKERS)
+        click.echo(say(self.lang, "store", path=self.folder / "noonmark.db", zone=ZONE))
+        click.echo(say(self.lang, "workers", workers=pids))
+        click.echo(say(self.lang, "app"))
+        click.echo("")
+
+    def _ask_questions(self) -> None:
+        for question in QUESTIONS[self.lang]:
+            run = self.desk.ask(question).run
+            self.unanswered[run.id] = question
+        report = times.local(self.begin + REPORT_AFTER, ZONE).strftime("%H:%M:%S")
+        self.watcher.note(say(self.lang, "asked", report=report))
+
+    def _tell_answers(self) -> None:
+        for run_id, question in list(self.unanswered.items()):
+            run = self.data.run(run_id)
+            if run is not None and run.answer is not None:
+                del self.unanswered[run_id]
+                answer = " ".join(run.answer.text.split())
+                place = run.answer.sources[0].place if run.answer.sources else "-"
+                shown = answer if len(answer) <= 90 else answer[:89].rstrip() + "…"
+                click.echo("                " + say(self.lang, "answer", question=question, answer=shown, place=place))
+
+    def _closing(self, report: Report, *, kill: bool) -> int:
+        click.echo("")
+        self.watcher.line(report.until, "", say(self.lang, "verify"), "", "", report_line(report, self.lang))
+        if not report.ok:
+            click.echo(report_text(report, Voice(lang=self.lang, zone=ZONE, now=report.until)))
+        if self.killed and not self.watcher.takeovers:
+            click.echo(say(self.lang, "no_takeover", path=self.folder))
+        elif not self.killed:
+            click.echo(say(self.lang, "nobody_killed"))
+        click.echo("\n" + say(self.lang, "next"))
+        tries = [
+            (f"why answer_run --key {self.long_key}", "why_long"),
+            ("why daily_report", "why_report"),
+            ("run daily_report", "why_refused"),
+            ("verify", "proof"),
+        ]
+        start = f"  {command_name()} --url {self.url} "
+        longest = max(len(command) for command, _ in tries)
+        for command, words in tries:
+            click.echo(f"{start}{command:<{longest}}   {say(self.lang, words)}")
+        proved = report.ok and (bool(self.watcher.takeovers) or not kill)
+        return problems.OK if proved else problems.NO
+
+    # -- the cast -----------------------------------------------------------------------------------
+
+    def _wait_for_workers(self) -> None:
+        deadline = time.monotonic() + START_PATIENCE
+        pids = {process.pid: name for name, process in self.troupe.processes.items()}
+        self.names.update(pids)
+        while not {worker.pid for worker in self.store.workers()} >= set(pids):
+            for name, code in self.troupe.newly_gone():
+                self._own_end(name, code)
+            if time.monotonic() > deadline:
+                raise problems.Trouble(
+                    say(self.lang, "too_slow", seconds=START_PATIENCE), why=str(self.folder), code=problems.NO
+                )
+            time.sleep(TICK)
+
+    def _own_end(self, name: str, code: int) -> None:
+        """A worker that ends by itself is a fault of ours: show its last words."""
+        log = self.troupe.log_of(name)
+        last = "\n".join(log.read_text("utf-8", "replace").splitlines()[-8:])
+        raise problems.Trouble(
+            say(self.lang, "worker_failed", worker=name, code=code, path=log), why=last, code=problems.NO
+        )
+
+
+@contextmanager
+def _stage(folder: Path, app: Path, lang: str, *, seconds: int) -> Iterator[Play]:
+    """Set everything up, and take everything down again whatever happens."""
+    url = f"sqlite:///{quote(str(folder / 'noonmark.db'))}"
+    begin = SystemClock().wall() + LEAD
+    start = times.to_datetime(begin)
+    data_folder = folder / "researchcopilot"
+    scheduler_module = load(app, "researchcopilot.scheduler")
+    store = open_store(url)
+    troupe = Troupe(
+        folder,
+        {
+            "NOONMARK_URL": url,
+            "NOONMARK_LANG": lang,
+            "RESEARCHCOPILOT_DATA": str(data_folder),
+            "RESEARCHCOPILOT_CORPUS": "",
+            "RESEARCHCOPILOT_LANG": lang,
+            "RESEARCHCOPILOT_DEMO_START": start.isoformat(),
+        },
+        app,
+    )
+    sched = None
+    try:
+        try:
+            sched = scheduler_module.build(url, data_folder, None, profile="demo", lang=lang, demo_start=start)
+        except load(app, "researchcopilot.corpus").CorpusError as trouble:
+            raise problems.Trouble(str(trouble)) from None
+        data = load(app, "researchcopilot.data").Data(data_folder)
+        ascii_only = not (sys.stdout.encoding or "ascii").lower().replace("-", "").startswith("utf")
+        names: dict[int, str] = {}
+        yield Play(
+            folder=folder,
+            url=url,
+            lang=lang,
+            seconds=seconds,
+            begin=begin,
+            store=store,
+            troupe=troupe,
+            data=data,
+            desk=scheduler_module.desk(sched, data),
+            watcher=Watcher(store, ZONE, lang, names, click.echo, ascii_only=ascii_only),
+            names=names,
+        )
+    finally:
+        troupe.stop()
+        if sched is not None:
+            sched.close()
+        store.close()

@@ -1,0 +1,199 @@
+"""The demo's stage: a folder of its own, and worker processes that never outlive it.
+
+Rule of the file: everything started here is ended here, whatever happens: each worker is the head of its own process
+group, and on Linux the kernel ends it even if the demo itself is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+
+from noonmark.faces.cli.problems import REFUSED, UNREACHABLE, Trouble
+
+MARK = ".noonmark-demo"
+"""The file that says: this folder is the demo's, it may be emptied."""
+WORKERS = ("w1", "w2", "w3")
+PATIENCE = 5.0
+"""Seconds between asking a worker to stop and ending it."""
+_PR_SET_PDEATHSIG = 1
+
+
+def prepare(folder: Path, *, keep: bool) -> tuple[Path, bool]:
+    """Make an empty folder that is the demo's own; return it, and whether an earlier demo's was emptied.
+
+    With ``keep`` what an earlier demo left stays, and the new folder gets a number.
+
+    Raises:
+        Trouble: the folder holds something that is not ours, or cannot be made.
+    """
+    if keep:
+        number, base = 1, folder
+        while folder.exists():
+            number += 1
+            folder = base.with_name(f"{base.name}-{number}")
+    emptied = False
+    try:
+        if folder.exists():
+            if not folder.is_dir():
+                raise Trouble(f"{folder} is a file", do="name a folder for the demo: --dir FOLDER", code=REFUSED)
+            inside = list(folder.iterdir())
+            if inside and not (folder / MARK).is_file():
+                raise Trouble(
+                    f"{folder} is not empty, and not from a demo",
+                    why="the demo removes nothing that it did not write",
+                    do="name another folder: --dir FOLDER",
+                    code=REFUSED,
+                )
+            for path in inside:
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            emptied = bool(inside)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / MARK).write_text("This folder was written by `noonmark demo`, which may empty it again.\n", "utf-8")
+        (folder / ".gitignore").write_text("*\n", "utf-8")
+    except OSError as trouble:
+        raise Trouble(
+            f"cannot make the folder {folder}: {trouble.strerror}", do="name another: --dir FOLDER", code=UNREACHABLE
+        ) from None
+    return folder, emptied
+
+
+def find_app() -> Path:
+    """Return the folder from which ResearchCopilot is imported: in this package, or in a checkout beside it.
+
+    Raises:
+        Trouble: it is not there.
+    """
+    package = Path(__file__).resolve().parents[2]
+    for place in (package / "demo_app", package.parents[1] / "apps" / "researchcopilot" / "src"):
+        if (place / "researchcopilot" / "scheduler.py").is_file():
+            return place
+    raise Trouble(
+        "the demo's application, ResearchCopilot, is not in this installation",
+        do="install noonmark from its wheel, or run the demo in a checkout: make demo",
+    )
+
+
+def load(app: Path, name: str) -> ModuleType:
+    """Import a module of the application."""
+    if str(app) not in sys.path:
+        sys.path.insert(0, str(app))
+    return importlib.import_module(name)
+
+
+class Troupe:
+    """The worker processes."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], app: Path) -> None:
+        self.folder = folder
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.gone: set[str] = set()
+        own = str(Path(__file__).resolve().parents[3])
+        path = os.pathsep.join(filter(None, [str(app), own, os.environ.get("PYTHONPATH", "")]))
+        self._environment = {**os.environ, **environment, "PYTHONPATH": path}
+
+    def start(self) -> None:
+        """Start every worker."""
+        bind = _bound_to_parent()
+        for name in WORKERS:
+            with self.log_of(name).open("wb") as log:
+                self.processes[name] = subprocess.Popen(
+                    [*_NOONMARK, "worker", "researchcopilot.scheduler:sched", "--name", name],
+                    env=self._environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    preexec_fn=bind,
+                )
+
+    def log_of(self, name: str) -> Path:
+        """Return the file with what a worker says."""
+        return self.folder / f"{name}.log"
+
+    def newly_gone(self) -> list[tuple[str, int]]:
+        """Return (name, exit code) of the workers that ended since the last call."""
+        ended = [
+            (name, code)
+            for name, process in self.processes.items()
+            if name not in self.gone and (code := process.poll()) is not None
+        ]
+        self.gone.update(name for name, _ in ended)
+        return ended
+
+    def kill(self, name: str) -> None:
+        """End a worker with everything it started, at once and without a word (-9)."""
+        _signal_group(self.processes[name], signal.SIGKILL)
+        self.processes[name].wait()
+
+    def stop(self) -> None:
+        """Ask all workers to stop, and end those that do not; nothing is left behind."""
+        running = [process for process in self.processes.values() if process.poll() is None]
+        for process in running:
+            _signal_group(process, signal.SIGTERM)
+        for process in running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(PATIENCE)
+        for process in self.processes.values():
+            _signal_group(process, signal.SIGKILL)  # the group may outlive its head
+            process.wait()
+
+
+_NOONMARK = [sys.executable, "-m", "noonmark.faces.cli"]
+
+
+def command_name() -> str:
+    """Return how a person calls noonmark here: by name if the shell finds it, else by path."""
+    if shutil.which("noonmark"):
+        return "noonmark"
+    beside = Path(sys.executable).with_name("noonmark")
+    if not beside.exists():
+        return f"{sys.executable} -m noonmark.faces.cli"
+    with contextlib.suppress(ValueError):
+        return str(beside.relative_to(Path.cwd()))
+    return str(beside)
+
+
+@contextlib.contextmanager
+def termination_raises() -> Iterator[None]:
+    """Turn SIGTERM and a closed terminal into KeyboardInterrupt, so that every ``finally`` is reached."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _bound_to_parent() -> Callable[[], None] | None:
+    """Return what a child calls before it becomes a worker, so that the kernel ends it with the demo (Linux only)."""
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        libc = ctypes.CDLL(None)
+        prctl = libc.prctl
+    except (OSError, AttributeError):
+        return None
+
+    def bind() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    return bind

@@ -1,0 +1,128 @@
+"""``noonmark dev``: one worker that starts anew when a file changes.
+
+Rule of the file: the worker is a process of its own, so that a reload is a clean start and a broken file stops nothing
+but itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.session import Command, Session, settings_of
+
+WATCHED = frozenset({".py", ".yaml", ".yml"})
+_SKIPPED = frozenset({"__pycache__", "node_modules", "venv", "site-packages"})
+FILES_LIMIT = 2_000
+"""Most files watched: a home folder by mistake must not keep the disk busy."""
+GRACE_SECONDS = 10.0
+
+
+@click.command(cls=Command)
+@click.argument("app", envvar="NOONMARK_APP")
+@click.option("--name", default="dev", show_default=True, help="The worker's name for people.")
+@click.option(
+    "--poll",
+    default=0.5,
+    show_default=True,
+    type=click.FloatRange(0.05, 60.0),
+    help="Look for changes every so many seconds.",
+)
+@click.pass_context
+def dev(ctx: click.Context, app: str, name: str, poll: float) -> int:
+    """Run one worker for APP, print its decisions, and start it anew when a .py or .yaml file changes."""
+    from noonmark.faces.cli.apps import files_of
+
+    here = Session(settings_of(ctx))
+    roots = files_of(app)
+    here.remark(f"noonmark dev: {app}, store {here.settings.store_url}; Ctrl-C stops it, saving a file restarts it")
+    stop = _stop_on_signals()
+    while not stop:
+        before = stamps(roots)
+        process = subprocess.Popen(_command(here, app, name))
+        try:
+            reason = _wait(process, roots, before, poll, stop)
+        finally:
+            _end(process)
+        if reason == "changed":
+            here.remark("noonmark dev: a file changed, starting anew")
+        elif not stop:
+            if process.returncode == problems.NOT_FOUND:
+                return problems.NOT_FOUND
+            here.remark(f"noonmark dev: the worker ended (exit {process.returncode}); waiting for a change")
+            before = stamps(roots)
+            while not stop and stamps(roots) == before:
+                time.sleep(poll)
+    return problems.INTERRUPTED
+
+
+def stamps(roots: Iterable[Path]) -> dict[Path, int]:
+    """Return the modification times of the watched files below the roots."""
+    found: dict[Path, int] = {}
+    for path in _files(roots):
+        with contextlib.suppress(OSError):  # an editor may be replacing it right now
+            found[path] = path.stat().st_mtime_ns
+        if len(found) >= FILES_LIMIT:
+            break
+    return found
+
+
+def _files(roots: Iterable[Path]) -> Iterator[Path]:
+    folders = list(roots)
+    while folders:
+        folder = folders.pop()
+        with contextlib.suppress(OSError):
+            for path in sorted(folder.iterdir()):
+                if path.is_dir() and not path.name.startswith(".") and path.name not in _SKIPPED:
+                    folders.append(path)
+                elif path.suffix in WATCHED:
+                    yield path
+
+
+def _command(here: Session, app: str, name: str) -> list[str]:
+    command = [sys.executable, "-m", "noonmark.faces.cli", "worker", app, "--name", name, "--grace", "5s"]
+    if here.settings.url:
+        command += ["--url", here.settings.url]
+    return [*command, "--log-level", "debug" if here.settings.verbose else "info"]
+
+
+def _wait(
+    process: subprocess.Popen[bytes], roots: list[Path], before: dict[Path, int], poll: float, stop: list[int]
+) -> str:
+    while not stop:
+        try:
+            process.wait(timeout=poll)
+        except subprocess.TimeoutExpired:
+            if stamps(roots) != before:
+                return "changed"
+        else:
+            return "ended"
+    return "stopped"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Stop the worker kindly, then not."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(timeout=GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _stop_on_signals() -> list[int]:
+    """Return a list that a signal fills, so that the loop above ends at its next look."""
+    seen: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda received, _frame: seen.append(received))
+    return seen

@@ -1,0 +1,87 @@
+"""``noonmark flags``: the flags that jobs depend on, and whether they are set.
+
+A store answers for facts by name, so the names are those that the rules yield for open and recent occurrences.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from noonmark.core import conditions
+from noonmark.core.model import Fact, FlagSet, Query, State
+from noonmark.explain.find import read_rule
+from noonmark.explain.render import stamp, table
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.session import Command, Session, session
+
+
+@click.command(cls=Command)
+@click.argument("names", nargs=-1)
+@click.pass_context
+def flags(ctx: click.Context, names: tuple[str, ...]) -> int:
+    """Show the flags that jobs depend on (or those NAMED), whether they are set, and how many wait for them."""
+    with session(ctx) as here:
+        waiting = _waiting(here)
+        wanted = {f"flag:{name.removeprefix('flag:')}": [] for name in names} if names else waiting
+        facts = here.store.facts(list(wanted))
+        rows = [(facts.get(name, Fact(name=name)), waiting.get(name, [])) for name in sorted(wanted)]
+        here.emit({"v": 1, "flags": [_plain(here, fact, who) for fact, who in rows]}, lambda: _text(here, rows))
+        if not rows:
+            here.remark("No job depends on a flag.")
+    return problems.OK
+
+
+def _waiting(here: Session) -> dict[str, list[str]]:
+    """Flag fact -> open occurrences that depend on it; recent ones contribute names only."""
+    found: dict[str, list[str]] = {}
+    for job_row in here.store.jobs():
+        job = read_rule(job_row)
+        wanted = (
+            [condition for condition in job.depends_on if isinstance(condition, FlagSet)] if job is not None else []
+        )
+        if job is None or not wanted:
+            continue
+        open_rows = here.store.occurrences(Query(job=job.name, open_only=True, limit=200))
+        recent = here.store.occurrences(Query(job=job.name, scheduled_until=here.now + 1, limit=5))
+        for row in {row.id: row for row in (*open_rows, *recent)}.values():
+            for condition in wanted:
+                who = found.setdefault(conditions.fact_name(condition, job, row), [])
+                if row.state is State.PENDING and row.code == "flag_missing":
+                    who.append(f"{job.name} r{row.id}")
+    return found
+
+
+def _text(here: Session, rows: list[tuple[Fact, list[str]]]) -> str:
+    zh, voice = here.lang == "zh", here.voice()
+    header = (
+        ["标志", "状态", "版本", "设置于", "由", "等待者"]
+        if zh
+        else ["FLAG", "STATE", "VERSION", "SINCE", "BY", "WAITING"]
+    )
+    states = {True: "已设置" if zh else "set", False: "未设置" if zh else "not set"}
+    lines = [
+        [
+            fact.name.removeprefix("flag:"),
+            states[fact.is_set],
+            str(fact.version) if fact.version else "-",
+            voice.moment(fact.set_at) if fact.set_at is not None else "-",
+            fact.actor or "-",
+            ", ".join(who[:3]) + (f" +{len(who) - 3}" if len(who) > 3 else "") or "-",
+        ]
+        for fact, who in rows
+    ]
+    return table(header, lines)
+
+
+def _plain(here: Session, fact: Fact, who: list[str]) -> dict[str, Any]:
+    return {
+        "flag": fact.name.removeprefix("flag:"),
+        "set": fact.is_set,
+        "value": fact.value,
+        "version": fact.version,
+        "since": stamp(fact.set_at, here.zone()),
+        "actor": fact.actor,
+        "waiting": who,
+    }

@@ -1,0 +1,130 @@
+"""``noonmark history``: what became of occurrences, newest first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from noonmark.core.model import Micros, Occurrence, Query, State
+from noonmark.explain.find import read_rule, the_job
+from noonmark.explain.outcomes import OUTCOMES, lateness, outcome_of
+from noonmark.explain.render import stamp, table
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.session import Command, Session, session
+from noonmark.faces.cli.verify import moment
+
+_STATES = {state.value.lower(): state for state in State}
+
+
+@click.command(cls=Command)
+@click.argument("job", required=False)
+@click.option("--state", "wanted", metavar="STATE", help="A state (FAILED_MANUAL) or an outcome (missed, caught_up).")
+@click.option("--since", metavar="TIME", help="How far back: 24h, or a time.")
+@click.option("--key", metavar="KEY", help="Only this key.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 100_000), help="At most so many.")
+@click.option("--all", "everything", is_flag=True, help="Also what is still to come.")
+@click.pass_context
+def history(
+    ctx: click.Context,
+    job: str | None,
+    wanted: str | None,
+    since: str | None,
+    key: str | None,
+    limit: int,
+    everything: bool,
+) -> int:
+    """List what became of occurrences, of one JOB or of all, newest first."""
+    states, outcome = _wanted(wanted)
+    with session(ctx) as here:
+        if job is not None:
+            the_job(here.store, job)
+        query = Query(
+            job=job,
+            key=key,
+            states=states,
+            scheduled_from=moment(here, since) if since is not None else None,
+            scheduled_until=None if everything else here.now + 1,
+            limit=limit if outcome is None else 100_000,
+        )
+        rows = here.store.occurrences(query)
+        if outcome is not None:
+            rows = [row for row in rows if outcome_of(row, here.now) == outcome]
+        rows = rows[:limit]
+        zones = {row.name: rule.tz for row in here.store.jobs() if (rule := read_rule(row)) is not None}
+        plain = [_plain(here, row, here.zone(zones.get(row.job, "UTC"))) for row in rows]
+        here.emit({"v": 1, "occurrences": plain}, lambda: _text(here, rows, zones))
+        if not rows:
+            here.remark("Nothing is recorded that fits.")
+    return problems.OK
+
+
+def _wanted(text: str | None) -> tuple[frozenset[State] | None, str | None]:
+    if text is None:
+        return None, None
+    name = text.lower().replace("-", "_")
+    if name in OUTCOMES:
+        return None, name
+    if name in _STATES:
+        return frozenset({_STATES[name]}), None
+    raise problems.Trouble(
+        f"--state {text!r} is neither a state nor an outcome",
+        do=f"states: {', '.join(sorted(state.value for state in State))}\noutcomes: {', '.join(OUTCOMES)}",
+    )
+
+
+def _text(here: Session, rows: list[Occurrence], zones: dict[str, str]) -> str:
+    zh = here.lang == "zh"
+    header = (
+        ["编号", "任务", "时刻", "结果", "晚", "次", "键", "原因"]
+        if zh
+        else ["ID", "JOB", "DUE", "OUTCOME", "LATE", "TRY", "KEY", "REASON"]
+    )
+    return table(header, [_cells(here, row, zones.get(row.job, "UTC")) for row in rows])
+
+
+def _cells(here: Session, row: Occurrence, zone: str) -> list[str]:
+    voice = here.voice(zone)
+    outcome = OUTCOMES[outcome_of(row, here.now)]
+    late: Micros = lateness(row)
+    quiet = outcome.en in ("on time", "taken over", "caught up")
+    when = voice.moment(row.scheduled_for)
+    if row.range_until is not None:
+        when = f"{when} … {voice.moment(row.range_until)}"
+    glyph = outcome.glyph if here.unicode else outcome.ascii
+    return [
+        f"r{row.id}",
+        f"{row.job}[{row.subject}]" if row.subject else row.job,
+        when,
+        f"{glyph} {outcome.zh if here.lang == 'zh' else outcome.en}",
+        voice.length(late) if late >= 1_000_000 else "-",
+        str(row.attempt) if row.attempt else "-",
+        row.key or "-",
+        voice.reason(row.code, row.detail) if row.code and not quiet else "",
+    ]
+
+
+def _plain(here: Session, row: Occurrence, zone: str) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "job": row.job,
+        "subject": row.subject,
+        "occurrence": stamp(row.scheduled_for, zone),
+        "range_until": stamp(row.range_until, zone),
+        "business_date": row.business_date,
+        "key": row.key,
+        "generation": row.generation,
+        "state": row.state.value,
+        "outcome": outcome_of(row, here.now),
+        "decision": row.verdict,
+        "code": row.code,
+        "attempt": row.attempt,
+        "takeovers": row.takeovers,
+        "fence": row.fence,
+        "due": stamp(row.due_at, zone),
+        "started": stamp(row.first_started_at, zone),
+        "ended": stamp(row.ended_at, zone),
+        "duplicate_of": row.duplicate_of,
+        "result": row.result,
+        "error": row.error,
+    }

@@ -1,0 +1,99 @@
+"""A click group that imports a command only when it is called, and commands that share the global options.
+
+Rule of the file: ``noonmark --help`` must stay cheap, so names and short helps of commands stand here, not in their
+modules.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+from noonmark.faces.cli.settings import Settings, global_options
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("init", "Write noonmark.yaml and jobs.py to start from."),
+    "demo": ("demo", "Show it work: three workers, one is killed, nothing is lost."),
+    "dev": ("dev", "Run one worker, restart it when a file changes, print decisions."),
+    "worker": ("worker", "Run a worker for an app until it is told to stop."),
+    "jobs": ("jobs", "List the jobs: schedule, next, last outcome, recent ones."),
+    "show": ("show", "Show one job's rule with every default."),
+    "next": ("next", "Show what is coming, in local time and UTC."),
+    "why": ("why", "Say why something ran, did not run, ran late or ran twice."),
+    "history": ("history", "List what became of occurrences."),
+    "run": ("run", "Ask for a run now; the same key is refused if it is done."),
+    "retry": ("retry", "Try an occurrence that needs a person again."),
+    "cancel": ("cancel", "Cancel an occurrence, or everything open with a key."),
+    "mark": ("mark", "Record that an occurrence is done, handled or will not run."),
+    "pause": ("pause", "Pause a job."),
+    "resume": ("resume", "Resume a paused job; the past is not run."),
+    "signal": ("signal", "Set or clear a flag and wake what waits for it."),
+    "flags": ("flags", "Show the flags that jobs depend on."),
+    "backlog": ("backlog", "Show what is due or waiting, and what it is blocked on."),
+    "leases": ("leases", "Show who holds what until when, and which workers live."),
+    "verify": ("verify", "Prove that nothing was lost and nothing ran twice."),
+    "rules": ("rules", "Check, show or apply a rules file."),
+    "schema": ("schema", "Print the JSON Schema of rules files."),
+    "version": ("version", "Print the versions in use."),
+}
+"""Command -> (module and attribute name in this package, short help)."""
+
+
+class LazyGroup(click.Group):
+    """The ``noonmark`` command."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the commands in the order in which a newcomer meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Import a command when it is asked for."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"noonmark.faces.cli.{COMMANDS[cmd_name][0]}")
+        command = getattr(module, COMMANDS[cmd_name][0])
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command when there is none of that name."""
+        import difflib
+
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+class Command(click.Command):
+    """A command that also takes the global options, so that ``noonmark why JOB --json`` works."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        taken = {name for param in self.params for name in param.opts}
+        self.shared = [option for option in global_options() if not taken.intersection(option.opts)]
+        self.params.extend(self.shared)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the command's own options first."""
+        own = [param for param in self.get_params(ctx) if param not in self.shared]
+        for title, params in (("Options", own), ("Global options", self.shared)):
+            records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def settings_of(ctx: click.Context) -> Settings:
+    """Return the settings that the options of this call add up to."""
+    return ctx.ensure_object(Settings)

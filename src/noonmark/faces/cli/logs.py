@@ -1,0 +1,49 @@
+"""Log lines of a worker on stderr: plain text, or JSON lines for machines.
+
+Rule of the file: one line per record; a record's own fields (job, occurrence, key, …) are kept in JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+
+_PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+class JsonLines(logging.Formatter):
+    """A record as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        plain = {
+            "v": 1,
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        plain |= {name: value for name, value in vars(record).items() if name not in _PLAIN}
+        if record.exc_info:
+            plain["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(plain, ensure_ascii=False, default=str)
+
+
+def set_up(*, form: str, level: str) -> None:
+    """Send log records to stderr.
+
+    Args:
+        form: "text" or "json".
+        level: debug, info, warning or error.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        JsonLines() if form == "json" else logging.Formatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(LEVELS.get(level.lower(), logging.INFO))

@@ -1,0 +1,112 @@
+"""``noonmark next``: what is coming."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from noonmark.core.model import Job, JobRow, Micros
+from noonmark.explain.describe import trigger_text, window_text
+from noonmark.explain.find import read_rule
+from noonmark.explain.forecast import Coming, coming
+from noonmark.explain.render import pad, stamp, table, width
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.declared import stored_or_declared
+from noonmark.faces.cli.session import Command, Session, session
+from noonmark.faces.cli.verify import moment
+
+
+@click.command(cls=Command)
+@click.argument("job", required=False)
+@click.option("-n", "count", default=5, show_default=True, type=click.IntRange(1, 10_000), help="How many.")
+@click.option("--from", "start", metavar="TIME", help="From when; now when left out.")
+@click.option("--to", "end", metavar="TIME", help="Until when.")
+@click.option(
+    "--app", metavar="APP", help="Read the rule from an app or rules file instead of the store.", envvar="NOONMARK_APP"
+)
+@click.pass_context
+def next(ctx: click.Context, job: str | None, count: int, start: str | None, end: str | None, app: str | None) -> int:  # noqa: A001
+    """Show what is coming, of one JOB or of all, in local time and UTC."""
+    with session(ctx) as here:
+        if job is None:
+            return _all(here, count, start, end)
+        rule, row = stored_or_declared(here, job, app)
+        if app is not None and not here.settings.now:
+            here.now = _own_clock()  # a declaration needs no store, so there is no store time to ask for
+        found = _coming(here, rule, row, count, start, end)
+        plain = {"v": 1, "job": rule.name, "tz": here.zone(rule.tz), "next": [_plain(here, rule, one) for one in found]}
+        here.emit(plain, lambda: _text(here, rule, found))
+        if row is None:
+            here.remark("declared, not in the store yet")
+    return problems.OK
+
+
+def _own_clock() -> Micros:
+    from noonmark.ports.clock import SystemClock
+
+    return SystemClock().wall()
+
+
+def _coming(
+    here: Session, rule: Job, row: JobRow | None, count: int, start: str | None, end: str | None
+) -> tuple[Coming, ...]:
+    after = _instant(here, start, rule) - 1 if start is not None else here.now
+    until = _instant(here, end, rule) if end is not None else None
+    return coming(rule, after, count, here.voice(rule.tz), job_row=row, until=until)
+
+
+def _instant(here: Session, text: str, rule: Job) -> Micros:
+    if here.settings.tz:
+        return moment(here, text)
+    here.settings.tz = rule.tz  # a time about a job is meant in the job's zone
+    try:
+        return moment(here, text)
+    finally:
+        here.settings.tz = ""
+
+
+def _text(here: Session, rule: Job, found: tuple[Coming, ...]) -> str:
+    window = (
+        f", {'时间窗' if here.lang == 'zh' else 'window'} {window_text(rule.window, here.lang)}" if rule.window else ""
+    )
+    head = f"{trigger_text(rule.trigger, here.lang)}{window}"
+    if not found:
+        nothing = here.voice(rule.tz).say("next_none")
+        return f"{head}\n  {nothing}"
+    wide = max(width(one.distance) for one in found)
+    lines = [
+        f"  {one.local} {one.offset}   {one.utc}   {pad(one.distance, wide)}  {'; '.join(one.notes)}".rstrip()
+        for one in found
+    ]
+    return "\n".join([head, *lines])
+
+
+def _plain(here: Session, rule: Job, one: Coming) -> dict[str, Any]:
+    return {
+        "job": rule.name,
+        "occurrence": stamp(one.at, here.zone(rule.tz)),
+        "utc": stamp(one.at, "UTC"),
+        "business_date": one.business_date,
+        "would_run": one.would_run,
+        "notes": list(one.notes),
+    }
+
+
+def _all(here: Session, count: int, start: str | None, end: str | None) -> int:
+    """The next moments of all jobs, merged."""
+    merged: list[tuple[Job, Coming]] = []
+    for row in here.store.jobs():
+        rule = read_rule(row)
+        if rule is not None and rule.is_series:
+            merged += [(rule, one) for one in _coming(here, rule, row, count, start, end)]
+    merged.sort(key=lambda pair: (pair[1].at, pair[0].name))
+    merged = merged[:count]
+    header = ["何时", "UTC", "还有", "任务", "说明"] if here.lang == "zh" else ["WHEN", "UTC", "IN", "JOB", "NOTE"]
+    rows = [
+        [f"{one.local} {one.offset}", one.utc, one.distance, rule.name, "; ".join(one.notes)] for rule, one in merged
+    ]
+    here.emit({"v": 1, "next": [_plain(here, rule, one) for rule, one in merged]}, lambda: table(header, rows))
+    if not merged:
+        here.remark("Nothing is coming: no job in this store has a schedule.")
+    return problems.OK

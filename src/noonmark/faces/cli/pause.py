@@ -1,0 +1,22 @@
+"""``noonmark pause``: no start of this job until somebody resumes it."""
+
+from __future__ import annotations
+
+import click
+
+from noonmark.core.model import Act
+from noonmark.explain.find import the_job
+from noonmark.faces.cli.acts import carry_out
+from noonmark.faces.cli.session import Command, session
+
+
+@click.command(cls=Command)
+@click.argument("job")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; shown by why and jobs.")
+@click.pass_context
+def pause(ctx: click.Context, job: str, reason: str) -> int:
+    """Pause a job: what falls due meanwhile is recorded as skipped, what runs goes on."""
+    with session(ctx) as here:
+        the_job(here.store, job)
+        act = Act(kind="pause", actor=here.actor, reason=reason, job=job)
+        return carry_out(here, act, done=f"{job} is paused", done_zh=f"{job} 已暂停", what=f"job {job}")

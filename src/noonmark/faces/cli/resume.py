@@ -1,0 +1,22 @@
+"""``noonmark resume``: a paused job goes on with what is still to come."""
+
+from __future__ import annotations
+
+import click
+
+from noonmark.core.model import Act
+from noonmark.explain.find import the_job
+from noonmark.faces.cli.acts import carry_out
+from noonmark.faces.cli.session import Command, session
+
+
+@click.command(cls=Command)
+@click.argument("job")
+@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the ledger.")
+@click.pass_context
+def resume(ctx: click.Context, job: str, reason: str) -> int:
+    """Resume a paused job; what fell due during the pause is not run."""
+    with session(ctx) as here:
+        the_job(here.store, job)
+        act = Act(kind="resume", actor=here.actor, reason=reason, job=job)
+        return carry_out(here, act, done=f"{job} is resumed", done_zh=f"{job} 已恢复", what=f"job {job}")

@@ -1,0 +1,121 @@
+"""``noonmark rules``: check, show or apply a rules file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.session import Command, Session, session
+
+if TYPE_CHECKING:
+    from noonmark.core.model import Job, JobRow
+    from noonmark.rules.loader import Loaded
+    from noonmark.rules.problems import Problem
+
+_ACTIONS = ("check", "show", "apply")
+
+
+@click.command(cls=Command)
+@click.argument("words", nargs=-1, required=True, metavar="[check|show|apply] FILE")
+@click.pass_context
+def rules(ctx: click.Context, words: tuple[str, ...]) -> int:
+    """Check a rules file (the default), show it with every default filled in, or apply it to the store.
+
+    FILE is noonmark.yaml, or TASK_RULES as YAML or as a Python literal (which is parsed, never executed).  check exits
+    with 1 if the file is refused; apply changes nothing then.
+    """
+    action, *rest = words if words[0] in _ACTIONS else ("check", *words)
+    if len(rest) != 1:
+        raise problems.Trouble("name one rules file", do="noonmark rules check noonmark.yaml")
+    path = Path(rest[0])
+    if not path.is_file():
+        raise problems.Trouble(f"there is no file {path}", do="noonmark init writes one", code=problems.NOT_FOUND)
+    with session(ctx, create=action == "apply") as here:
+        loaded = _load(here, path)
+        if loaded is None:
+            return problems.NO
+        return {"check": _check, "show": _show, "apply": _apply}[action](here, loaded)
+
+
+def _load(here: Session, path: Path) -> Loaded | None:
+    from noonmark.rules.loader import load
+    from noonmark.rules.problems import ProblemList
+
+    try:
+        return load(path)
+    except ProblemList as refused:
+        plain = {"v": 1, "ok": False, "problems": [_plain(here, problem) for problem in refused.problems]}
+        if here.settings.json:
+            click.echo(json.dumps(plain, ensure_ascii=False))
+        else:
+            click.echo(refused.text(here.lang), err=True)
+        return None
+
+
+def _check(here: Session, loaded: Loaded) -> int:
+    from noonmark.rules.findings import findings
+
+    found = findings(loaded)
+    count = len(loaded.jobs)
+    plain = {
+        "v": 1,
+        "ok": True,
+        "jobs": [job.name for job in loaded.jobs],
+        "findings": [_plain(here, problem) for problem in found],
+    }
+    ok = f"{loaded.name}：{count} 个任务，可以加载" if here.lang == "zh" else f"{loaded.name}: {count} jobs, it loads"
+    here.emit(plain, lambda: "\n".join([*(f"! {problem.text(here.lang)}" for problem in found), ok]))
+    return problems.OK
+
+
+def _show(here: Session, loaded: Loaded) -> int:
+    from noonmark.core import codec
+    from noonmark.rules.writer import to_yaml
+
+    plain = {"v": 1, "jobs": [codec.job_to_plain(job) for job in loaded.jobs]}
+    here.emit(plain, lambda: to_yaml(loaded.jobs).rstrip("\n"))
+    return problems.OK
+
+
+def _apply(here: Session, loaded: Loaded) -> int:
+    before = {row.name: row for row in here.store.jobs([job.name for job in loaded.jobs])}
+    after = {row.name: row for row in register(here, loaded.jobs)}
+    lines = [_changed(job, before.get(job.name), after[job.name]) for job in loaded.jobs if job.name in after]
+    plain = {
+        "v": 1,
+        "jobs": [{"job": name, "change": change, "revision": revision} for name, change, revision in lines],
+    }
+    words = {"added": "新增", "changed": "已更改", "unchanged": "未变"} if here.lang == "zh" else {}
+    here.emit(plain, lambda: "\n".join(f"{name}  {words.get(change, change)}  v{rev}" for name, change, rev in lines))
+    if any(not (job.command or job.run) for job in loaded.jobs):
+        here.remark("Jobs without run or command need a worker whose app has a function of that name.")
+    return problems.OK
+
+
+def register(here: Session, jobs: tuple[Job, ...]) -> list[JobRow]:
+    """Make the rules the ones in force, as a worker does when it starts."""
+    from noonmark.engine.activate import declare
+
+    return declare(here.store, jobs, actor=here.actor)
+
+
+def _changed(job: Job, before: JobRow | None, after: JobRow) -> tuple[str, str, int]:
+    if before is None:
+        return job.name, "added", after.revision
+    return job.name, "unchanged" if before.revision == after.revision else "changed", after.revision
+
+
+def _plain(here: Session, problem: Problem) -> dict[str, Any]:
+    return {
+        "code": problem.code,
+        "file": problem.place.file,
+        "line": problem.place.line,
+        "column": problem.place.column,
+        "path": problem.path,
+        "job": problem.job,
+        "text": problem.text(here.lang),
+    }

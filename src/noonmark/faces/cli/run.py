@@ -1,0 +1,262 @@
+"""``noonmark run``: ask for a run now, with the same key as the schedule would use."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from noonmark.core import series
+from noonmark.core.model import (
+    Added,
+    Decision,
+    Event,
+    Job,
+    JobRow,
+    NewOccurrence,
+    Occurrence,
+    Origin,
+    Query,
+    State,
+)
+from noonmark.explain.evidence import replay
+from noonmark.explain.find import the_job
+from noonmark.explain.render import pad, stamp, width
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.declared import readable
+from noonmark.faces.cli.session import Command, Session, session
+
+
+@click.command(cls=Command)
+@click.argument("job")
+@click.option("--for", "date", metavar="DATE", help="The business date, 2026-11-28; today's when left out.")
+@click.option("--param", "params", multiple=True, metavar="K=V", help="A parameter; V is read as JSON if it is JSON.")
+@click.option("--again", is_flag=True, help="Run although it is done, as a new generation of the key (needs --reason).")
+@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the ledger.")
+@click.option("--dry-run", is_flag=True, help="Only say what would happen.")
+@click.pass_context
+def run(
+    ctx: click.Context, job: str, date: str | None, params: tuple[str, ...], again: bool, reason: str, dry_run: bool
+) -> int:
+    """Ask for a run now.
+
+    It uses the key that the schedule would use, so a run that is done is refused (exit 3) unless --again says so.
+    Today's window and the conditions bind it like any other run.
+    """
+    if again and not reason:
+        raise problems.Trouble("--again needs --reason", why="a second run on purpose is recorded with its reason")
+    if date is not None:
+        _check_date(date)
+    given = _params(params)
+    with session(ctx) as here:
+        job_row = the_job(here.store, job)
+        rule = readable(job_row)
+        rows = _rows(here, rule, job_row, date, given, again=again, reason=reason)
+        if dry_run:
+            return _dry(here, rule, job_row, rows, again=again)
+        return _ask(here, rule, job_row, rows)
+
+
+def _check_date(date: str) -> None:
+    import datetime
+
+    try:
+        if datetime.date.fromisoformat(date).isoformat() != date:
+            raise ValueError(date)
+    except ValueError:
+        raise problems.Trouble(f"--for {date!r} is no date", do="write it as 2026-11-28") from None
+
+
+def _params(params: tuple[str, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for text in params:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise problems.Trouble(f"--param {text!r} has no name and value", do="write --param channel=ops")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def _rows(
+    here: Session,
+    rule: Job,
+    job_row: JobRow,
+    date: str | None,
+    given: dict[str, Any],
+    *,
+    again: bool,
+    reason: str,
+) -> list[NewOccurrence]:
+    """One row per subject; a parameter that names a subject narrows it to that one."""
+    request = here.request_id()
+    chosen = [
+        (subject, params)
+        for subject, params in series.subjects(rule)
+        if all(str(given[name]) == str(value) for name, value in params.items() if name in given)
+    ]
+    if not chosen:
+        raise problems.Trouble(
+            f"{rule.name} has no such subject", do="; ".join(f"{k}: {', '.join(v)}" for k, v in rule.each.items())
+        )
+    return [
+        series.row_for_call(
+            rule,
+            request_id=f"{request}-{index}" if len(chosen) > 1 else request,
+            due_at=here.now,
+            params={**params, **given},
+            key=None,
+            revision=job_row.revision,
+            now=here.now,
+            origin=Origin.MANUAL,
+            actor=here.actor,
+            note=reason,
+            again=again,
+            business_date=date,
+        )
+        for index, (_, params) in enumerate(chosen)
+    ]
+
+
+def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *, again: bool) -> int:
+    decisions = []
+    for row in rows:
+        decision = replay(rule, job_row, as_occurrence(row), here.store.facts, here.now)
+        if again and decision.code == "key_held" and decision.detail.get("state") not in ("PENDING", "RUNNING"):
+            decision = replay(rule, job_row, as_occurrence(row, claimed=True), here.store.facts, here.now)
+        decisions.append((row, decision))
+    plain = {
+        "v": 1,
+        "job": rule.name,
+        "dry_run": True,
+        "would_run": all(decision.event is Event.START for _, decision in decisions),
+        "runs": [_plain(here, rule, row, decision) for row, decision in decisions],
+    }
+    here.emit(plain, lambda: "\n".join(_decision_text(here, rule, row, decision) for row, decision in decisions))
+    here.remark("没有启动任何运行。" if here.lang == "zh" else "Nothing was started.")
+    return problems.OK if plain["would_run"] else problems.REFUSED
+
+
+def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -> int:
+    added = here.store.add(here.request_id(), rows)
+    refused = [(row, answer) for row, answer in zip(rows, added, strict=True) if answer.outcome != "added"]
+    plain = {
+        "v": 1,
+        "job": rule.name,
+        "runs": [
+            {"id": answer.id, "key": row.key, "outcome": answer.outcome, "duplicate_of": answer.duplicate_of}
+            for row, answer in zip(rows, added, strict=True)
+        ],
+    }
+    here.emit(plain, lambda: "\n".join(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
+    if refused:
+        here.remark('To run it again on purpose: --again --reason "…"')
+        return problems.REFUSED
+    for row, answer in zip(rows, added, strict=True):
+        decision = replay(rule, job_row, as_occurrence(row, number=answer.id, claimed=True), here.store.facts, here.now)
+        if decision.event is not Event.START:
+            voice = here.voice(rule.tz)
+            here.remark(voice.say("as_things_stand_not", reason=voice.reason(decision.code, decision.detail)))
+    here.remark(f"noonmark why r{added[0].id}")
+    return problems.OK
+
+
+def _answer_text(here: Session, rule: Job, row: NewOccurrence, answer: Added) -> str:
+    zh = here.lang == "zh"
+    if answer.outcome == "added":
+        return f"r{answer.id} 已登记：键 {row.key}" if zh else f"r{answer.id} asked for: key {row.key}"
+    number = answer.duplicate_of or answer.id
+    found = here.store.occurrences(Query(ids=(number,)))
+    voice = here.voice(rule.tz)
+    holder = found[0] if found else None
+    state, when = (holder.state.value, "") if holder is not None else ("?", "")
+    if holder is not None and holder.ended_at is not None:
+        when = voice.say("duplicate_when", at=voice.moment(holder.ended_at))
+    words = {State.SUCCESS: "was already done", State.FAILED_MANUAL: "already needs a person"}
+    said = words.get(holder.state, "is already there") if holder is not None else "is held"
+    if zh:
+        return f"已拒绝：{row.key} 由 r{number} 持有，状态 {state}{when}"
+    return f"refused: {row.key} {said}, {state}{when} (r{number})"
+
+
+def _decision_text(here: Session, rule: Job, row: NewOccurrence, decision: Decision) -> str:
+    voice = here.voice(rule.tz)
+    verdict = voice.say("as_things_stand_runs")
+    if decision.event is not Event.START:
+        verdict = voice.say("as_things_stand_not", reason=voice.reason(decision.code, decision.detail))
+    marks = {True: "✔", False: "✖", None: "-"} if here.unicode else {True: "ok", False: "no", None: "- "}
+    wide = [
+        max(width(text) for text in texts) for texts in zip(*[(c.name, c.wanted) for c in decision.checks], strict=True)
+    ]
+    lines = [
+        f"  {marks[check.passed]} {pad(check.name, wide[0])}  {pad(check.wanted, wide[1])}  {check.seen}".rstrip()
+        for check in decision.checks
+    ]
+    return "\n".join([f"{rule.name} {row.key}: {verdict}", *lines])
+
+
+def _plain(here: Session, rule: Job, row: NewOccurrence, decision: Decision) -> dict[str, Any]:
+    voice = here.voice(rule.tz)
+    return {
+        "key": row.key,
+        "business_date": row.business_date,
+        "occurrence": stamp(row.scheduled_for, voice.zone),
+        "decision": decision.verdict.value,
+        "code": decision.code,
+        "sentence": voice.reason(decision.code, decision.detail),
+        "would_run": decision.event is Event.START,
+        "checks": [{"name": c.name, "ok": c.passed, "wanted": c.wanted, "seen": c.seen} for c in decision.checks],
+    }
+
+
+def as_occurrence(row: NewOccurrence, *, number: int = 0, claimed: bool = False) -> Occurrence:
+    """Return the occurrence that a new row would become, for a dry evaluation."""
+    return Occurrence(
+        id=number,
+        job=row.job,
+        subject=row.subject,
+        identity=row.identity,
+        key=row.key,
+        generation=1,
+        claimed=claimed,
+        state=row.state,
+        due_at=row.due_at,
+        scheduled_for=row.scheduled_for,
+        nominal=row.nominal,
+        business_date=row.business_date,
+        not_before=row.not_before,
+        not_after=row.not_after,
+        expires_at=row.expires_at,
+        origin=row.origin,
+        frontier=row.frontier,
+        gated=row.gated,
+        params=row.params,
+        revision=row.revision,
+        worker=row.worker,
+        attempt=0,
+        takeovers=0,
+        lost=0,
+        fence=0,
+        holder="",
+        looking=False,
+        cancel_requested=False,
+        verdict=row.verdict,
+        code=row.code,
+        detail="{}",
+        created_at=row.scheduled_for,
+        started_at=None,
+        first_started_at=None,
+        ended_at=None,
+        duplicate_of=None,
+        range_until=None,
+        range_count=0,
+        result=None,
+        error=None,
+        actor=row.actor,
+        note=row.note,
+        queue=row.queue,
+        priority=row.priority,
+    )

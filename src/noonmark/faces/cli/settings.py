@@ -1,0 +1,79 @@
+"""The global options and what they add up to.
+
+Rule of the file: precedence is flag, then environment, then default; every option names its environment twin.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
+
+
+@dataclass(slots=True)
+class Settings:
+    """What the person asked for, wherever on the line it stood."""
+
+    url: str = ""
+    json: bool = False
+    lang: str = ""
+    no_color: bool = False
+    tz: str = ""
+    now: str = ""
+    yes: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+    @property
+    def language(self) -> str:
+        """Return "zh" or "en": asked for, else as the environment speaks."""
+        if self.lang:
+            return self.lang
+        spoken = os.environ.get("NOONMARK_LANG") or os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
+        return "zh" if spoken.lower().startswith("zh") else "en"
+
+    @property
+    def store_url(self) -> str:
+        """Return where the store is."""
+        return self.url or os.environ.get("NOONMARK_URL") or DEFAULT_URL
+
+
+def global_options() -> list[click.Option]:
+    """Return fresh options that any command and the group itself take."""
+    return [
+        _option("--url", help="Where the store is.", show_envvar=True, envvar="NOONMARK_URL", metavar="URL"),
+        _option(
+            "--json", help="Print JSON: one versioned object.", is_flag=True, show_envvar=True, envvar="NOONMARK_JSON"
+        ),
+        _option("--lang", help="Language of sentences (env: NOONMARK_LANG, LANG).", type=click.Choice(["en", "zh"])),
+        _option(
+            "--tz",
+            help="Zone in which times are read and told.",
+            show_envvar=True,
+            envvar="NOONMARK_TZ",
+            metavar="ZONE",
+        ),
+        _option("--now", help="Pretend that it is this time (reads only).", metavar="TIME"),
+        _option("--no-color", help="Plain text (also: NO_COLOR).", is_flag=True),
+        _option("--yes", help="Do not ask back.", is_flag=True),
+        _option("-q", "--quiet", help="Data only, no remarks.", is_flag=True),
+        _option("-v", "--verbose", help="Say more; show tracebacks of faults in noonmark.", is_flag=True),
+    ]
+
+
+def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Store an option that was given; one that was not must not undo what an outer command was told."""
+    if value is None or value is False or param.name is None:
+        return
+    setattr(ctx.ensure_object(Settings), param.name, value)
+
+
+def _option(*names: str, **extra: Any) -> click.Option:
+    extra.setdefault("callback", _keep)
+    if not extra.get("is_flag"):
+        extra.setdefault("default", None)
+    return click.Option(names, expose_value=False, is_eager=True, **extra)

@@ -1,0 +1,40 @@
+"""``noonmark signal``: say that data is ready, or that it is not after all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from noonmark.core.model import Fact
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.session import Command, session
+
+
+@click.command(cls=Command)
+@click.argument("name")
+@click.option("--clear", is_flag=True, help="Clear the flag instead of setting it.")
+@click.option("--value", metavar="JSON", help="What to set it to; true when left out.")
+@click.pass_context
+def signal(ctx: click.Context, name: str, clear: bool, value: str | None) -> int:
+    """Set or clear the flag NAME and wake what waits for it; setting it to what it is changes nothing."""
+    if clear and value is not None:
+        raise problems.Trouble("--clear and --value exclude each other")
+    wanted: Any = None if clear else (True if value is None else _value(value))
+    if not clear and (wanted is None or wanted is False):
+        raise problems.Trouble("a flag set to null or false would not hold", do="use --clear")
+    fact = f"flag:{name.removeprefix('flag:')}"
+    with session(ctx, create=True) as here:
+        versions = here.store.signal(here.request_id(), [Fact(name=fact, value=wanted, actor=here.actor)])
+        state = ("已清除" if clear else "已设置") if here.lang == "zh" else ("cleared" if clear else "set")
+        plain = {"v": 1, "flag": fact.removeprefix("flag:"), "set": not clear, "value": wanted, "version": versions[0]}
+        here.emit(plain, lambda: f"{fact.removeprefix('flag:')} {state} (version {versions[0]})")
+    return problems.OK
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

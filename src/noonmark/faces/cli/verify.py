@@ -1,0 +1,54 @@
+"""``noonmark verify``: the proof that nothing was lost and nothing ran twice."""
+
+from __future__ import annotations
+
+import click
+
+from noonmark.core import times
+from noonmark.explain.expected import TooMany
+from noonmark.explain.report import report_json, report_text
+from noonmark.explain.verify import verify as prove
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.session import Command, Session, session
+
+
+@click.command(cls=Command)
+@click.option("--since", default="24h", show_default=True, metavar="TIME", help="How far back: 24h, or a time.")
+@click.option("--until", metavar="TIME", help="Until when; now when left out.")
+@click.option("--job", metavar="JOB", help="Only this job.")
+@click.pass_context
+def verify(ctx: click.Context, since: str, until: str | None, job: str | None) -> int:
+    """Recompute from the rules what should exist and prove the ledger against it.
+
+    Exit code 1 if anything ran twice, is unaccounted for, or an invariant does not hold.
+    """
+    with session(ctx) as here:
+        if job is not None:
+            from noonmark.explain.find import the_job
+
+            the_job(here.store, job)
+        start = moment(here, since)
+        end = moment(here, until) if until is not None else (here.now if here.settings.now else None)
+        try:
+            report = prove(here.store, start, end, job=job)
+        except TooMany as error:
+            raise problems.Trouble(str(error), do="name a shorter span with --since, or one job with --job") from None
+        here.emit(report_json(report, here.zone()), lambda: report_text(report, here.voice()))
+        return problems.OK if report.ok else problems.NO
+
+
+def moment(here: Session, text: str) -> int:
+    """Read "24h" as so long ago, anything else as a time (UTC microseconds)."""
+    from noonmark.core.durations import parse_duration
+
+    try:
+        return here.now - parse_duration(text)
+    except ValueError:
+        pass
+    try:
+        text = text.replace(" ", "T")
+        return times.parse_instant(text if "T" in text else f"{text}T00:00:00", here.zone())
+    except ValueError as error:
+        raise problems.Trouble(
+            f"{text!r} is neither a length nor a time: {error}", do="write 24h or 2026-11-28T18:30"
+        ) from None

@@ -1,0 +1,59 @@
+"""``noonmark worker``: run the jobs of an app until told to stop."""
+
+from __future__ import annotations
+
+import click
+
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.session import Command, Session, settings_of
+
+
+@click.command(cls=Command)
+@click.argument("app", envvar="NOONMARK_APP")
+@click.option("-n", "concurrency", type=click.IntRange(1, 10_000), envvar="NOONMARK_CONCURRENCY", show_envvar=True,
+              help="How many runs at once.")  # fmt: skip
+@click.option("--name", envvar="NOONMARK_WORKER_NAME", show_envvar=True, help="The worker's name for people.")
+@click.option("--grace", default="30s", show_default=True, help="How long runs may finish after SIGTERM.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    envvar="NOONMARK_LOG_FORMAT",
+    show_envvar=True,
+    help="Log lines on stderr.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+    default="info",
+    envvar="NOONMARK_LOG_LEVEL",
+    show_envvar=True,
+    help="How much to log.",
+)
+@click.pass_context
+def worker(
+    ctx: click.Context,
+    app: str,
+    concurrency: int | None,
+    name: str | None,
+    grace: str,
+    log_format: str,
+    log_level: str,
+) -> int:
+    """Run the jobs of APP: module:sched, path.py, path.py:sched or noonmark.yaml.
+
+    SIGTERM or Ctrl-C: take nothing new, let runs finish for --grace, hand the rest back.  A second one stops at once.
+    """
+    from noonmark.core.durations import parse_duration
+    from noonmark.faces.cli import logs
+    from noonmark.faces.cli.apps import load_app
+
+    here = Session(settings_of(ctx))
+    try:
+        patience = parse_duration(grace)
+    except ValueError as error:
+        raise problems.Trouble(f"--grace: {error}") from None
+    logs.set_up(form=log_format, level=log_level)
+    sched = load_app(app, url=here.settings.url or None)
+    sched.run(concurrency=concurrency, name=name, grace=patience / 1_000_000)
+    return problems.OK

@@ -1,0 +1,173 @@
+"""What ``@sched.job`` returns: the function, still callable, with typed ways to ask for it later.
+
+Rule of the file: a handle knows its scheduler and its name; what the job is, the scheduler says, because a rules file
+may have the last word.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
+
+from noonmark.core import times
+from noonmark.core.model import PAYLOAD_LIMIT, Job, Micros, Origin
+from noonmark.declared import context_parameter
+from noonmark.rules.parts import Length
+from noonmark.words import micros
+
+if TYPE_CHECKING:
+    from noonmark.scheduler import Scheduler
+    from noonmark.views import Enqueued, Evaluation
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class JobHandle(Generic[P, R]):
+    """A declared job.
+
+    Call it, and the function runs here and now, without any rule (in tests, say); where it wants a context it gets one
+    that remembers nothing.  ``later``, ``at`` and ``run_now`` hand it to the workers.
+    """
+
+    def __init__(self, scheduler: Scheduler, name: str, function: Callable[..., Any]) -> None:
+        self._scheduler = scheduler
+        self._name = name
+        self.__noonmark_function__ = function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the function here and now."""
+        function = self.__noonmark_function__
+        context = context_parameter(function)
+        if context is not None and context not in kwargs:
+            from noonmark.rehearsal import is_context, rehearsal_context
+
+            if not any(is_context(argument) for argument in args):
+                kwargs[context] = rehearsal_context(self._name, function, kwargs)
+        return cast(R, function(*args, **kwargs))
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The decorated function itself."""
+        return self.__noonmark_function__
+
+    @property
+    def job(self) -> Job:
+        """The rule in force in this process: the file's, where one declares the job, else the code's.
+
+        Raises:
+            ProblemList: the rules cannot be read.
+        """
+        return self._scheduler.job_named(self._name)
+
+    def later(self, delay: Length, *, key: str | None = None) -> Callable[P, Enqueued]:
+        """Return a typed call that is due after ``delay`` ("30m" or a timedelta), by the store's clock.
+
+        Args:
+            delay: how long from now.
+            key: dedupe key; left out, the job's template.  A key that is held is answered with ``duplicate``.
+        """
+        wait = micros(delay, "later")
+        return self._call(Origin.LATER, key, lambda now: now + wait)
+
+    def at(self, when: datetime, *, key: str | None = None) -> Callable[P, Enqueued]:
+        """Return a typed call that is due at ``when``, an aware datetime.
+
+        Raises:
+            ValueError: ``when`` has no timezone.
+        """
+        due = times.from_datetime(when)
+        return self._call(Origin.LATER, key, lambda _: due)
+
+    def run_now(
+        self, *, reason: str, key: str | None = None, again: bool = False, actor: str = "", **params: Any
+    ) -> Enqueued:
+        """Ask for a run now, as ``noonmark run`` does: same key, same gates; a done key is refused as a duplicate.
+
+        Args:
+            reason: why, for the ledger.
+            key: dedupe key; left out, the job's template for today.
+            again: run although the key is done, as a new generation.
+            actor: who asks; left out, this process.
+            params: arguments of this run.
+        """
+        request = functools.partial(self._scheduler.enqueue, self._name, origin=Origin.MANUAL, key=key)
+        checked = self._arguments((), params, complete=False)
+        return request(params=checked, due=lambda now: now, note=reason, again=again, actor=actor)
+
+    def evaluate(self, at: datetime | None = None, *, subject: str = "") -> Evaluation:
+        """Decide without acting: what would become of the last due moment (or the next one) ``at`` then, or now."""
+        return self._scheduler.evaluate(self._name, at=at, subject=subject)
+
+    def __repr__(self) -> str:
+        return f"<JobHandle {self._name!r}>"
+
+    def _call(self, origin: Origin, key: str | None, due: Callable[[Micros], Micros]) -> Callable[P, Enqueued]:
+        def enqueue(*args: P.args, **kwargs: P.kwargs) -> Enqueued:
+            params = self._arguments(args, kwargs, complete=True)
+            return self._scheduler.enqueue(self._name, origin=origin, key=key, params=params, due=due)
+
+        return enqueue
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
+        """Return the call's arguments by name, checked as Python would check them, and fit to be stored."""
+        signature = inspect.signature(self.__noonmark_function__)
+        context = context_parameter(self.__noonmark_function__)
+        parameters = [each for each in signature.parameters.values() if each.name != context]
+        without_context = signature.replace(parameters=parameters)
+        known = self.job
+        given = {**known.params, **{name: values[0] for name, values in known.each.items() if values}}
+        try:
+            if complete:
+                wanted = {each.name for each in parameters}
+                bound = without_context.bind_partial(*args, **kwargs)
+                filled = {
+                    name: value for name, value in given.items() if name in wanted and name not in bound.arguments
+                }
+                without_context.bind(*args, **kwargs, **filled)
+            else:
+                bound = without_context.bind_partial(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self._name}: {error}") from None
+        return storable(self._name, _flat(bound))
+
+
+def _flat(bound: inspect.BoundArguments) -> dict[str, Any]:
+    """Return arguments by name, with what went into ``**kwargs`` beside the others."""
+    flat: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+            flat.update(value)
+        else:
+            flat[name] = value
+    return flat
+
+
+def storable(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters as they will come back from the store.
+
+    Raises:
+        TypeError: a value that JSON does not know.
+        ValueError: more than 256 KiB.
+    """
+    for parameter, value in params.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"{name}: the argument {parameter!r} cannot be stored as JSON ({error}); "
+                "pass text, numbers, lists or dicts, or the id of something stored elsewhere"
+            ) from None
+    text = json.dumps(dict(params), ensure_ascii=False)
+    if len(text.encode()) > PAYLOAD_LIMIT:
+        raise ValueError(
+            f"{name}: the arguments have {len(text.encode())} bytes, more than {PAYLOAD_LIMIT}; "
+            "store them elsewhere and pass their id"
+        )
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded

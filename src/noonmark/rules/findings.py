@@ -1,0 +1,62 @@
+"""What a person should still write into rules that load: missing reasons, keys without a time, nothing to run.
+
+Rule of the file: a finding never stops a load; ``lint`` prints it and may fail on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from noonmark.core import keys
+from noonmark.core.model import Cron, Every, Job
+from noonmark.rules.checks import needs_handler
+from noonmark.rules.loader import Loaded
+from noonmark.rules.problems import Problem
+
+
+def findings(loaded: Loaded, *, handlers: Collection[str] | None = None) -> list[Problem]:
+    """Return what to look at, in the order of the file.
+
+    Args:
+        loaded: the result of a load.
+        handlers: names of decorated functions; None = not known, so nothing is said about jobs without one.
+    """
+    found: list[Problem] = []
+    for job in loaded.jobs:
+        for path, code, detail in _of_job(job, handlers):
+            place, shown = loaded.place(job.name, *path)
+            found.append(Problem(code=code, place=place, path=shown, job=job.name, detail=detail))
+    return found
+
+
+def _of_job(job: Job, handlers: Collection[str] | None) -> list[tuple[tuple[str | int, ...], str, dict[str, object]]]:
+    found: list[tuple[tuple[str | int, ...], str, dict[str, object]]] = []
+    if not job.reason.strip():
+        found.append((("reason",), "reason_missing", {}))
+    if job.source == "task_rules":
+        found.extend((path, "part_reason_missing", {}) for path in _parts_without_reason(job))
+        if job.key and isinstance(job.trigger, (Cron, Every)) and not keys.has_time_part(job.key):
+            found.append((("key",), "key_without_time", {"value": job.key}))
+        # checked as the other dialect would be: a name that nothing binds is rendered as "default"
+        strict = replace(job, source="file")
+        sound = replace(strict, key=job.key if keys.has_time_part(job.key) else f"{job.key}:{{scheduled_for}}")
+        problems = keys.check_template(sound.key, sound) if job.key else []
+        found.extend((("key",), "unbound_name", {"error": problem.replace(sound.key, job.key)}) for problem in problems)
+    if handlers is not None and needs_handler(job) and job.name not in handlers:
+        found.append(((), "nothing_to_run", {}))
+    return found
+
+
+def _parts_without_reason(job: Job) -> list[tuple[str | int, ...]]:
+    parts: list[tuple[str | int, ...]] = []
+    for index, condition in enumerate(job.depends_on):
+        if not condition.reason:
+            parts.append(("depends_on", index))
+    if job.window is not None and not job.window.reason:
+        parts.append(("window",))
+    if not job.guardrails.allow_weekend and not job.guardrails.reason:
+        parts.append(("guardrails",))
+    if job.catch_up.max_delay is not None and not job.catch_up.reason:
+        parts.append(("catch_up",))
+    return parts

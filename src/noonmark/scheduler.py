@@ -1,0 +1,403 @@
+"""The public door: declare jobs, ask for runs, announce events and facts, start workers.
+
+Rule of the file: it translates between people's words and the store's verbs; nothing is decided here.  All verbs are
+short and synchronous; what they return is awaitable, too, so async code reads naturally.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Unpack, cast, overload
+
+from noonmark.asking import actor_here, add_call, add_event
+from noonmark.core import model, times
+from noonmark.declared import (
+    CodeJob,
+    Files,
+    JobWords,
+    Rules,
+    bring_together,
+    fold,
+    job_from_words,
+    place_of,
+    rule_files,
+)
+from noonmark.handles import JobHandle, P, R, storable
+from noonmark.ports.clock import Clock
+from noonmark.ports.store import Store
+from noonmark.rules.parts import Length
+from noonmark.rules.problems import Problem, ProblemList
+from noonmark.rules.tree import nearest
+from noonmark.views import (
+    Emitted,
+    Enqueued,
+    Evaluation,
+    OccurrenceView,
+    WorkerView,
+    occurrence_view,
+    worker_view,
+)
+from noonmark.wiring import open_store, store_url
+from noonmark.words import caller
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from noonmark.engine.context import Context, ContextSync
+    from noonmark.engine.signals import Observer
+    from noonmark.engine.worker import Worker
+
+_LOG = logging.getLogger("noonmark")
+
+
+class Decorator(Protocol):
+    """Turns a function into a typed handle; the context parameter is no argument of a call."""
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> JobHandle[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[ContextSync, P], R], /) -> JobHandle[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> JobHandle[P, R]: ...
+
+
+class NoSuchJobError(LookupError):
+    """There is no job of this name; the message names the nearest."""
+
+
+class Scheduler:
+    """Jobs of one application on one store.
+
+    Args:
+        url: where the store is; None = NOONMARK_URL, or a SQLite file in ``.noonmark/``.
+        rules: rules files (YAML, or Python with TASK_RULES); None = NOONMARK_RULES, or a ``noonmark.yaml`` beside the
+            calling module or in the working folder, if there is one; False = none.
+        namespace: comes with a later version; only None or "default".
+        clock: replaces the machine's clocks, for tests.
+
+    The store is opened at the first use, so that importing an application touches no file.
+    """
+
+    def __init__(
+        self, url: str | None = None, *, rules: Files = None, namespace: str | None = None, clock: Clock | None = None
+    ) -> None:
+        if namespace not in (None, "default"):
+            raise ValueError(f"namespace {namespace!r}: not in this version yet; use one store per namespace")
+        self.url = store_url(url)
+        self._clock = clock
+        self._files = rule_files(rules, Path(caller().file).parent)
+        self._code: dict[str, CodeJob] = {}
+        self._handles: dict[str, JobHandle[..., Any]] = {}
+        self._rules: Rules | None = None
+        self._declared: dict[str, model.Job] = {}
+        self._store: Store | None = None
+        self._lock = threading.RLock()
+
+    # -- declaring ----------------------------------------------------------------------------
+
+    def job(self, trigger: model.Trigger, /, **words: Unpack[JobWords]) -> Decorator:
+        """Declare a job: ``@sched.job(cron("0 9 * * *", tz="Asia/Shanghai"), reason="...")``.
+
+        The words are those of the rules file.  ``reason`` is required; the name is the function's unless ``name`` says
+        otherwise.  The function stays callable.
+
+        Raises:
+            ProblemList: everything that is wrong with the rule, when the function is decorated.
+        """
+
+        def decorate(function: Callable[..., Any]) -> JobHandle[..., Any]:
+            return self._add(function, job_from_words(trigger, function, words))
+
+        return cast(Decorator, decorate)
+
+    def handler(self, name: str | None = None) -> Decorator:
+        """Lend a function to the job of that name (left out: the function's own) in a rules file."""
+
+        def decorate(function: Callable[..., Any]) -> JobHandle[..., Any]:
+            return self._add(function, None, name or str(getattr(function, "__name__", "")))
+
+        return cast(Decorator, decorate)
+
+    def _add(self, function: Callable[..., Any], job: model.Job | None, name: str = "") -> JobHandle[..., Any]:
+        function = getattr(function, "__noonmark_function__", function)
+        name = job.name if job is not None else name
+        with self._lock:
+            first = self._code.get(fold(name))
+            if first is not None:
+                detail = {"value": name, "first": str(first.place)}
+                raise ProblemList(
+                    [
+                        Problem(
+                            code="declared_twice",
+                            place=place_of(function),
+                            path=f"jobs.{name}",
+                            job=name,
+                            detail=detail,
+                        )
+                    ]
+                )
+            self._code[fold(name)] = CodeJob(name=name, function=function, place=place_of(function), job=job)
+            handle: JobHandle[..., Any] = JobHandle(self, name, function)
+            self._handles[fold(name)] = handle
+            self._rules = None
+        return handle
+
+    @property
+    def rules(self) -> Rules:
+        """Every job in force in this process, files and code brought together.
+
+        Raises:
+            ProblemList: everything that is wrong.
+        """
+        with self._lock:
+            if self._rules is None:
+                self._rules = bring_together(self._code.values(), self._loads())
+            return self._rules
+
+    def _loads(self) -> Iterable[Any]:
+        if not self._files:
+            return []
+        from noonmark.rules.loader import load  # pydantic and YAML: only who has a file pays for them
+
+        known = [each.name for each in self._code.values()]
+        return [load(file, known=known) for file in self._files]
+
+    @property
+    def jobs(self) -> Mapping[str, JobHandle[..., Any]]:
+        """Every job by name, each with ``later``, ``at``, ``run_now`` and ``evaluate``."""
+        rules = self.rules
+        return {name: self._handle(name, rules) for name in rules.jobs}
+
+    def _handle(self, name: str, rules: Rules) -> JobHandle[..., Any]:
+        handle = self._handles.get(fold(name))
+        if handle is None:
+            handle = JobHandle(self, name, rules.functions.get(name, _anything))
+            self._handles[fold(name)] = handle
+        return handle
+
+    def job_named(self, name: str) -> model.Job:
+        """Return the rule of a job.
+
+        Raises:
+            NoSuchJobError: there is none; the message names the nearest.
+        """
+        jobs = self.rules.jobs
+        job = jobs.get(name) or next((job for known, job in jobs.items() if fold(known) == fold(name)), None)
+        if job is None:
+            close = nearest(name, jobs)
+            raise NoSuchJobError(f"there is no job {name!r}" + (f"; did you mean {close!r}?" if close else ""))
+        return job
+
+    def declare(self, names: Collection[str] | None = None) -> list[model.JobRow]:
+        """Put the rules in force in the store: all of them, or those named.  A rule that is in force already stays.
+
+        Returns:
+            The jobs as the store has them.
+        """
+        from noonmark.engine.activate import declare
+
+        jobs = list(self.rules.jobs.values()) if names is None else [self.job_named(name) for name in names]
+        rows: list[model.JobRow] = list(declare(self.store, jobs, actor=actor_here()))
+        with self._lock:
+            self._declared.update({job.name: job for job in jobs})
+        return rows
+
+    def _ensure_declared(self, jobs: Iterable[model.Job]) -> None:
+        missing = [job.name for job in jobs if self._declared.get(job.name) != job]
+        if missing:
+            self.declare(missing)
+
+    # -- asking for runs ------------------------------------------------------------------------
+
+    def enqueue(
+        self,
+        name: str,
+        *,
+        origin: model.Origin,
+        params: Mapping[str, Any],
+        due: Callable[[model.Micros], model.Micros],
+        key: str | None = None,
+        note: str = "",
+        again: bool = False,
+        actor: str = "",
+    ) -> Enqueued:
+        """Add one occurrence that somebody asks for; handles call this."""
+        job = self.job_named(name)
+        self._ensure_declared([job])
+        return add_call(
+            self.store, job, origin=origin, params=params, due=due, key=key, note=note, again=again, actor=actor
+        )
+
+    def emit(self, name: str, /, id: str | None = None, **payload: Any) -> Emitted:  # noqa: A002 - the word of the docs
+        """Announce that something happened; every job that waits for the event becomes due after its delay.
+
+        Args:
+            name: the event, for example ``order.created``.
+            id: identity of the event: delivered ten times it counts once.  Left out, every call is a new event.
+            payload: stored with the occurrence, passed to the function, known to the key template.
+
+        Raises:
+            TypeError, ValueError: the payload cannot be stored.
+        """
+        facts = storable(name, payload)
+        jobs = self.rules.jobs.values()
+        self._ensure_declared(
+            job for job in jobs if isinstance(job.trigger, model.OnEvent) and job.trigger.name == name
+        )
+        emitted = add_event(self.store, name, id or uuid.uuid4().hex, facts)
+        if not emitted.enqueued:
+            _LOG.warning("event %r was emitted, and no job waits for it", name)
+        return emitted
+
+    # -- facts and acts ---------------------------------------------------------------------------
+
+    def signal(self, name: str, value: Any = True) -> int:
+        """Set a flag and wake what waits for it; setting it again to the same value changes nothing.
+
+        Returns:
+            The flag's version.
+        """
+        if value is None:
+            raise ValueError("a flag cannot be set to None; use clear(name)")
+        return self._write_flag(name, value)
+
+    def clear(self, name: str) -> int:
+        """Clear a flag."""
+        return self._write_flag(name, None)
+
+    def _write_flag(self, name: str, value: Any) -> int:
+        fact = model.Fact(name=f"flag:{name}", value=value, actor=actor_here())
+        return self.store.signal(uuid.uuid4().hex, [fact])[0]
+
+    def cancel(self, *, job: str | None = None, key: str, reason: str = "", actor: str = "") -> model.Acted:
+        """Cancel what is open under a key.
+
+        An unknown key is held from now on, so that a cancel may overtake its create.  A running one is asked to stop.
+        """
+        return self._act(model.Act(kind="cancel", actor=actor or actor_here(), reason=reason, key=key, job=job))
+
+    def pause(self, job: str, *, reason: str, actor: str = "") -> model.Acted:
+        """Pause a job: nothing of it starts, and its moments that pass are not run later."""
+        return self._act(model.Act(kind="pause", actor=actor or actor_here(), reason=reason, job=self._known(job)))
+
+    def resume(self, job: str, *, reason: str = "", actor: str = "") -> model.Acted:
+        """Let a paused job go on from now."""
+        return self._act(model.Act(kind="resume", actor=actor or actor_here(), reason=reason, job=self._known(job)))
+
+    def _known(self, name: str) -> str:
+        """A job of the store need not be declared here; one that is must be in force before it can be paused."""
+        if name in self.rules.jobs:
+            self._ensure_declared([self.rules.jobs[name]])
+        return name
+
+    def _act(self, act: model.Act) -> model.Acted:
+        return self.store.act(uuid.uuid4().hex, act)
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def occurrences(
+        self,
+        job: str | None = None,
+        *,
+        key: str | None = None,
+        states: Iterable[model.State | str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 1000,
+    ) -> list[OccurrenceView]:
+        """Read occurrences, newest scheduled first.
+
+        Args:
+            job, key, states: narrow the answer.
+            since, until: scheduled in this span (aware datetimes, the end excluded).
+            limit: at most so many.
+        """
+        query = model.Query(
+            job=job,
+            key=key,
+            states=None if states is None else frozenset(model.State(state) for state in states),
+            scheduled_from=None if since is None else times.from_datetime(since),
+            scheduled_until=None if until is None else times.from_datetime(until),
+            limit=limit,
+        )
+        return [occurrence_view(row) for row in self.store.occurrences(query)]
+
+    def workers(self, *, alive: bool | None = None) -> list[WorkerView]:
+        """Read the workers, newest first; with ``alive`` only those that live (or do not)."""
+        now = self.store.now()
+        views = [worker_view(worker, now) for worker in self.store.workers()]
+        return [view for view in views if alive is None or view.is_alive is alive]
+
+    def evaluate(self, name: str, *, at: datetime | None = None, subject: str = "") -> Evaluation:
+        """Decide about a job's last due moment (or the next one) without acting; see ``JobHandle.evaluate``."""
+        from noonmark.evaluating import evaluate
+
+        job = self.job_named(name)
+        now = self.store.now() if at is None else times.from_datetime(at)
+        return evaluate(self.store, job, now, subject)
+
+    # -- working ------------------------------------------------------------------------------------
+
+    def worker(
+        self, *, concurrency: int = 100, name: str = "", grace: Length = "30s", observer: Observer | None = None
+    ) -> Worker:
+        """Return a worker for every job; ``worker(concurrency=8).run()`` works until it is told to stop.
+
+        Args:
+            concurrency: how many runs at once.
+            name: shown to people; left out, host and pid.
+            grace: how long running jobs get to end when the worker stops; what is left is handed back.
+            observer: told of what happens, see ``engine/signals.py``.
+        """
+        from noonmark.running import make_worker
+
+        return make_worker(self, concurrency=concurrency, name=name, grace=grace, observer=observer)
+
+    def run(self, *, concurrency: int = 100, name: str = "") -> None:
+        """Work in this process until SIGTERM or SIGINT."""
+        self.worker(concurrency=concurrency, name=name).run()
+
+    def lifespan(self, app: object = None, /, *, grace: Length = "10s") -> AbstractAsyncContextManager[None]:  # noqa: ARG002
+        """Run a worker beside a web server, in its own threads: ``FastAPI(lifespan=sched.lifespan)``."""
+        from noonmark.running import lifespan
+
+        return lifespan(self, grace)
+
+    # -- the store ------------------------------------------------------------------------------------
+
+    @property
+    def store(self) -> Store:
+        """The store, opened at the first use."""
+        with self._lock:
+            if self._store is None:
+                self._store = open_store(self.url, clock=self._clock)
+            return self._store
+
+    @property
+    def clock(self) -> Clock | None:
+        """The clock that replaces the machine's, if one was given."""
+        return self._clock
+
+    def close(self) -> None:
+        """Give the store back.  Calling it twice does no harm; the next verb opens it again."""
+        with self._lock:
+            store, self._store = self._store, None
+            self._declared.clear()
+        if store is not None:
+            store.close()
+
+    def __enter__(self) -> Scheduler:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _anything(**params: Any) -> None:
+    """Stand in for a function that only workers import: any parameters may be passed."""
+    raise TypeError(f"this job's function is named in a rules file; a worker runs it (got {sorted(params)})")

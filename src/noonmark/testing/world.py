@@ -1,0 +1,404 @@
+"""A deterministic world in which several real engines share one store, and time passes only when told to.
+
+Promises: the engine's own loop runs here, not a model of it; the same seed gives the same story; a replica can be killed
+(everything in its memory is gone), stopped and continued (as by SIGSTOP and SIGCONT) at any instant.
+
+Rule of the file: jobs run inline on their replica's virtual loop; nothing waits in real time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+
+from noonmark.core.durations import parse_duration
+from noonmark.core.model import SECOND, Fact, Job, Micros, NewOccurrence, Occurrence, Query, WorkerInfo
+from noonmark.core.series import row_for_call
+from noonmark.engine.errors import GateClosed
+from noonmark.engine.executor import Callbacks, Inbox, execute_async, execute_sync
+from noonmark.engine.gate import Outage, backoff
+from noonmark.engine.loop import Engine
+from noonmark.engine.registry import Registry
+from noonmark.engine.runs import Run
+from noonmark.engine.signals import Happening
+from noonmark.ports.store import Store, StoreError, StoreUnreachable
+from noonmark.stores.memory import MemoryStore
+from noonmark.testing.clock import VirtualClock
+from noonmark.testing.virtual import VirtualLoop
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """Something a job did to the outside."""
+
+    at: Micros  # the store's time
+    replica: int
+    name: str
+
+
+class DirectGate:
+    """A gate without a thread: verbs are called at once, with a little virtual latency around them."""
+
+    def __init__(self, clock: VirtualClock, dice: random.Random, latency: Micros) -> None:
+        self._dice = dice
+        self._latency = latency
+        self._outage = Outage(clock, None)
+        self._before: dict[str, list[Callable[[], None]]] = defaultdict(list)
+        self._failures = 0
+        self._lost_replies = 0
+        self.is_dead = False
+        self.calls: list[str] = []
+
+    def before(self, verb: str, act: Callable[[], None]) -> None:
+        """Do something at the very moment before the next call of a verb."""
+        self._before[verb].append(act)
+
+    def fail(self, calls: int) -> None:
+        """Let the next calls fail as if the store were away."""
+        self._failures += calls
+
+    def lose_replies(self, calls: int) -> None:
+        """Let the next calls be carried out, but their answers be lost."""
+        self._lost_replies += calls
+
+    async def call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Carry out one verb, repeating it while the store is away."""
+        failures = 0
+        while True:
+            await asyncio.sleep(self._dice.random() * self._latency / 1e6)
+            try:
+                answer = self._do(verb, *args, **kwargs)
+            except StoreError as error:
+                self._outage.failed(error)
+                await asyncio.sleep(backoff(failures, self._dice.random()))
+                failures += 1
+                continue
+            self._outage.answered()
+            await asyncio.sleep(self._dice.random() * self._latency / 1e6)
+            return answer
+
+    def submit(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Carry out one verb for a job; the future is done."""
+        future: Future[T] = Future()
+        try:
+            future.set_result(self._do(verb, *args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def _do(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self.is_dead:
+            raise GateClosed("this replica was killed")
+        name = getattr(verb, "__name__", "?")
+        self.calls.append(name)
+        if self._before[name]:
+            self._before[name].pop(0)()
+        if self._failures:
+            self._failures -= 1
+            raise StoreUnreachable("the virtual store is away")
+        answer = verb(*args, **kwargs)
+        if self._lost_replies:
+            self._lost_replies -= 1
+            raise StoreUnreachable("the answer was lost")
+        return answer
+
+
+class InlineExecutor:
+    """Runs jobs as tasks on the replica's own loop; a sync job takes no virtual time."""
+
+    def __init__(self, inbox: Inbox, callbacks: Callbacks) -> None:
+        self._inbox = inbox
+        self._callbacks = callbacks
+
+    def start(self, runs: Sequence[Run]) -> None:
+        """Begin these runs."""
+        for run in runs:
+            run.handle = asyncio.get_running_loop().create_task(self._drive(run))
+
+    def stop(self, run: Run) -> None:
+        """Cancel the run's task."""
+        run.lost = run.lost or run.stop_reason == "lost"
+        if run.handle is not None:
+            run.handle.cancel()
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    async def _drive(self, run: Run) -> None:
+        if run.handler.kind == "async":
+            self._inbox.put(await execute_async(run, self._callbacks))
+        else:
+            self._inbox.put(execute_sync(run, self._callbacks))
+        self._inbox.flush()
+
+
+class Replica:
+    """One worker process of the world."""
+
+    def __init__(self, world: World, number: int, incarnation: int) -> None:
+        self.number = number
+        self.is_alive = True
+        self.is_paused = False
+        self.happenings: list[Happening] = []
+        self.loop = VirtualLoop(world.clock)
+        dice = random.Random(f"{world.seed}/{number}/{incarnation}")
+        self.gate = DirectGate(world.clock, dice, world.latency)
+        self.registry = Registry()
+        for job, fn in world.jobs.values():
+            self.registry.add(job, fn)
+        self.info = WorkerInfo(
+            id=f"w{number}.{incarnation}",
+            name=f"w{number}",
+            host="virtual",
+            pid=100 * (number + 1) + incarnation,
+            process_started=str(incarnation),
+            boot_id=world.clock.boot_id(),
+            started_at=world.clock.wall(),
+            jobs=tuple(world.jobs),
+        )
+        self._clock = world.clock
+        self._hint = asyncio.Event()
+        self.engine = Engine(
+            world.store,
+            self.gate,
+            self.registry,
+            clock=world.clock,
+            info=self.info,
+            concurrency=world.concurrency,
+            dice=dice.random,
+            is_alive=world.is_alive,
+            observer=self.happenings.append,
+            expect_renewal=lambda _: self._hint.set(),
+        )
+        callbacks = Callbacks(world.store, self.gate, self.info.id, world.clock, self.engine.store_now)
+        self.engine.bind(InlineExecutor(self.engine.inbox, callbacks))
+        self.main = self.loop.create_task(self.engine.run())
+        self.keeper = self.loop.create_task(self._keep())
+
+    async def _keep(self) -> None:
+        while not self.main.done():
+            self._hint.clear()
+            upcoming = self.engine.duty.keep_once()
+            timer = self.loop.call_at(upcoming / 1e6, self._hint.set)
+            await self._hint.wait()
+            timer.cancel()
+
+    def happened(self, kind: type[T]) -> list[T]:
+        """Return what this replica told of one kind."""
+        return [happening for happening in self.happenings if isinstance(happening, kind)]
+
+    def vanish(self) -> None:
+        """Be killed."""
+        self.is_alive = False
+        self.gate.is_dead = True
+        self.loop.vanish()
+
+
+class World:
+    """Replicas, one store, one clock."""
+
+    def __init__(
+        self,
+        *,
+        replicas: int = 2,
+        store: Callable[[VirtualClock], Store] = MemoryStore,
+        seed: int = 0,
+        start: Micros | None = None,
+        latency: Micros = 1000,
+        concurrency: int = 100,
+    ) -> None:
+        self.clock = VirtualClock() if start is None else VirtualClock(start)
+        self.store = store(self.clock)
+        self.seed = seed
+        self.latency = latency
+        self.concurrency = concurrency
+        self.jobs: dict[str, tuple[Job, Callable[..., Any]]] = {}
+        self.effects: list[Effect] = []
+        self.replicas: list[Replica] = []
+        self._wanted = replicas
+        self._incarnations: dict[int, int] = defaultdict(int)
+        self._requests = 0
+        self._current: Replica | None = None
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- before it starts ---------------------------------------------------------------------------
+
+    def job(self, job: Job, fn: Callable[..., Any]) -> None:
+        """Declare a job for every replica that starts from here on."""
+        self.jobs[job.name] = (job, fn)
+
+    def start(self) -> World:
+        """Start the replicas; ``advance`` does so by itself."""
+        for number in range(len(self.replicas), self._wanted):
+            self.replicas.append(self._replica(number))
+        return self
+
+    # -- time ---------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> Micros:
+        """The store's time."""
+        return self.store.now()
+
+    def advance(self, length: str | Micros) -> None:
+        """Let time pass, in the order of events; errors that a replica let slip are raised here."""
+        self.start()
+        target = self.clock.boot() + (parse_duration(length) if isinstance(length, str) else length)
+        while True:
+            self._settle_instant()
+            running = [replica for replica in self.replicas if replica.is_alive and not replica.is_paused]
+            moments = [replica.loop.next_at for replica in running if replica.loop.next_at is not None]
+            upcoming = min(moments, default=target)
+            if upcoming > target:
+                break
+            if upcoming <= self.clock.boot() and not moments:
+                break
+            self.clock.advance(max(0, upcoming - self.clock.boot()))
+            if upcoming == target and self.clock.boot() >= target:
+                self._settle_instant()
+                break
+        self.clock.advance(max(0, target - self.clock.boot()))
+        self._raise_errors()
+
+    def until(self, is_so: Callable[[], bool], *, at_most: str = "1h", step: str = "100ms") -> None:
+        """Let time pass until something is so.
+
+        Raises:
+            AssertionError: it was not so in time.
+        """
+        end = self.clock.boot() + parse_duration(at_most)
+        while not is_so():
+            assert self.clock.boot() < end, f"it did not come true within {at_most}"
+            self.advance(step)
+
+    def _settle_instant(self) -> None:
+        progress = True
+        while progress:
+            progress = False
+            for replica in self.replicas:
+                if replica.is_alive and not replica.is_paused:
+                    self._current = replica
+                    progress = replica.loop.drain() or progress
+            self._current = None
+
+    def _raise_errors(self) -> None:
+        for replica in self.replicas:
+            if not replica.is_alive:
+                continue
+            for task in (replica.main, replica.keeper):
+                if task.done() and not task.cancelled() and task.exception() is not None:
+                    raise task.exception()  # type: ignore[misc]
+            if replica.loop.errors:
+                raise replica.loop.errors[0]
+
+    # -- faults -------------------------------------------------------------------------------------
+
+    def kill(self, number: int) -> None:
+        """SIGKILL a replica: everything in its memory is gone."""
+        self.replicas[number].vanish()
+
+    def pause(self, number: int) -> None:
+        """SIGSTOP a replica: time goes on without it."""
+        self.replicas[number].is_paused = True
+
+    def resume(self, number: int) -> None:
+        """SIGCONT a replica: all its timers are overdue at once."""
+        self.replicas[number].is_paused = False
+
+    def restart(self, number: int) -> Replica:
+        """Start a killed or stopped replica anew, as another process."""
+        if self.replicas[number].is_alive:
+            self.replicas[number].vanish()
+        self.replicas[number] = self._replica(number)
+        return self.replicas[number]
+
+    def stop(self, number: int, *, grace: str = "30s") -> None:
+        """SIGTERM a replica."""
+        self.replicas[number].engine.stop(parse_duration(grace))
+
+    def is_alive(self, fact: Any, _us: WorkerInfo, _now: Micros) -> bool | None:
+        """Answer as the kernel of one machine would: a stopped process lives."""
+        if not fact:
+            return None
+        return any(replica.info.pid == fact["pid"] and replica.is_alive for replica in self.replicas)
+
+    def close(self) -> None:
+        """End the world."""
+        for replica in self.replicas:
+            if replica.is_alive:
+                replica.vanish()
+        self.store.close()
+
+    # -- what jobs and people do ----------------------------------------------------------------------
+
+    def effect(self, name: str) -> None:
+        """Record an outside effect of a job, with who did it and when."""
+        if self._current is not None and self._current.is_alive:
+            self.effects.append(Effect(at=self.store.now(), replica=self._current.number, name=name))
+
+    def effect_names(self) -> list[str]:
+        """Return the names of the effects, in order."""
+        return [effect.name for effect in self.effects]
+
+    def signal(self, name: str) -> None:
+        """Set a flag, as an upstream would."""
+        self.store.signal(self._request(), [Fact(name=f"flag:{name}", value=True)])
+
+    def later(self, job: Job, delay: str = "0s", **params: Any) -> int:
+        """Ask for one run after a delay; returns the occurrence."""
+        from noonmark.core.model import Origin
+
+        now = self.store.now()
+        request = self._request()
+        revision = self.store.jobs([job.name])[0].revision
+        row: NewOccurrence = row_for_call(
+            job,
+            request_id=request,
+            due_at=now + parse_duration(delay),
+            params=params,
+            key=None,
+            revision=revision,
+            now=now,
+            origin=Origin.LATER,
+        )
+        return self.store.add(request, [row])[0].id
+
+    def rows(self, job: str | None = None) -> list[Occurrence]:
+        """Return the occurrences of a job, oldest first."""
+        return self.store.occurrences(Query(job=job, oldest_first=True, limit=100_000))
+
+    def row(self, occurrence_id: int) -> Occurrence:
+        """Return one occurrence."""
+        return self.store.occurrences(Query(ids=(occurrence_id,)))[0]
+
+    def _request(self) -> str:
+        self._requests += 1
+        return f"world-{self._requests}"
+
+    def _replica(self, number: int) -> Replica:
+        self._incarnations[number] += 1
+        return Replica(self, number, self._incarnations[number])
+
+
+def sleeping(world: World, name: str, length: str) -> Callable[[], Awaitable[None]]:
+    """Return a job that records ``name``, takes its time, and records ``name done``."""
+
+    async def job() -> None:
+        world.effect(name)
+        await asyncio.sleep(parse_duration(length) / SECOND)
+        world.effect(f"{name} done")
+
+    return job
