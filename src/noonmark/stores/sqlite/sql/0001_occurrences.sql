@@ -105,6 +105,13 @@ CREATE TABLE attempt (
     PRIMARY KEY (occurrence_id, fence)
 );
 
+-- Looks that ended their row: whoever repeats such an outcome is told that it was applied.
+CREATE TABLE outcome (
+    occurrence_id INTEGER NOT NULL,
+    fence INTEGER NOT NULL,
+    PRIMARY KEY (occurrence_id, fence)
+) WITHOUT ROWID;
+
 CREATE TABLE note (
     occurrence_id INTEGER NOT NULL,
     kind TEXT NOT NULL,
