@@ -54,7 +54,7 @@ class Line:
             reply = self.read()
         if "error" in reply:
             raise RuntimeError(reply["error"])
-        if op == "note" and reply["answer"] is False:
+        if reply["answer"] in (None, False):  # every refusal means the same: the run is no longer ours
             self.lost = True
         return reply["answer"]
 

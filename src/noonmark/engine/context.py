@@ -188,7 +188,8 @@ class _Abilities:
     def _recollect(self) -> Generator[Ask | Call, Any, dict[str, dict[str, str]]]:
         if self._memory is None:
             self._memory = yield Ask("recall")
-        assert self._memory is not None
+        if self._memory is None or self._is_lost():
+            raise self._loss()
         return self._memory
 
     def _write(self, kind: str, name: str, text: str) -> Script:

@@ -10,6 +10,7 @@ the machine's time (those come in as gate, executor and clock, so that the virtu
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
@@ -164,6 +165,7 @@ class Engine:
             beginning = asyncio.create_task(self._begin())
             tasks.append(beginning)
             if not await self._first_of(beginning):
+                await self._say_ended()
                 return
             taking = asyncio.create_task(self._taking())
             others = [asyncio.create_task(step()) for step in (self._settling, self._roster.watch, self._tending)]
@@ -215,6 +217,11 @@ class Engine:
 
     def _busy(self) -> bool:
         return bool(self._roster.active) or len(self.inbox) > 0 or self._recorder.is_busy
+
+    async def _say_ended(self) -> None:
+        """Say that we stop before we began; a store that is away is not waited for."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._gate.call(self.duty.beat, ended=True), timeout=2)
 
     async def _until(self, is_so: Callable[[], bool], patience: Callable[[], Micros]) -> None:
         """Wait until it is so, at most for ``patience`` (asked again each time: a second signal shortens it)."""

@@ -110,6 +110,7 @@ def resolve(text: str) -> Callable[..., Any]:
     for part in path.split("."):
         found = getattr(found, part)
     found = getattr(found, "__wrapped__", found) if not callable(found) else found
+    found = getattr(found, "__noonmark_function__", found)  # a decorated job: its handle hides that it is async
     if not callable(found):
         raise ValueError(f"run: {text!r} names something that cannot be called")
     return typing.cast(Callable[..., Any], found)

@@ -37,6 +37,7 @@ class Run:
         "quiet",
         "renew_at",
         "row",
+        "saw_stop",
         "settled",
         "stop_by",
         "stop_reason",
@@ -59,6 +60,7 @@ class Run:
         self.stop_reason = ""  # lost | timed_out | cancelled | handed_back
         self.stop_by: Micros | None = None  # after this the engine no longer waits for the run to end
         self.lost = False  # read by the job through ctx.lost, from its own thread
+        self.saw_stop = False  # the job itself noticed: what it returns after that is no success
         self.effects = False  # set by the job: an automatic retry is no longer safe
         self.settled = False
         self.abandoned = False

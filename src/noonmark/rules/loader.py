@@ -177,7 +177,9 @@ def finish(
     problems = reporter.in_order()
     if problems and not keep_good:
         raise ProblemList(problems)
-    bad = {problem.job for problem in problems}
+    bad = {
+        problem.job for problem in reporter.problems
+    }  # a wrong default is told once, but spoils every job it reaches
     good = tuple(job for name, job in built.items() if name not in bad) if head_is_good else ()
     written = {name: fields for name, fields in jobs.items() if isinstance(fields, Map)}
     return Loaded(name=reporter.name, jobs=good, problems=tuple(problems), written=written)

@@ -131,7 +131,7 @@ def test_moments_keep_their_zone_instead_of_becoming_instants(job_of: JobOf) -> 
     assert job.trigger == At(moments=("2027-03-28T02:30:00", "2027-03-27T18:30:00Z"), tz="Europe/Berlin")
 
 
-def test_defaults_fill_in_and_never_override(job_of: JobOf) -> None:
+def test_defaults_fill_in_and_never_override() -> None:
     text = """version: 1
 defaults:
   timezone: Asia/Shanghai
@@ -162,11 +162,12 @@ jobs:
     assert (a.timeout, b.timeout, c.timeout) == (5 * MINUTE, 6 * MINUTE, 5 * MINUTE)
 
 
-def test_non_ascii_works_everywhere(job_of: JobOf, tmp_path: Path) -> None:
+def test_non_ascii_works_everywhere(tmp_path: Path) -> None:
     path = tmp_path / "规则.yaml"
     path.write_text(
-        "\ufeffversion: 1\njobs:\n  日报:\n    cron: '0 9 * * *'\n    tz: Asia/Shanghai\n    key: '日报:{business_date}'\n"
-        "    depends_on: ['数据就绪:{date}']\n    params: {渠道: 运营 🚀}\n    reason: 运营九点看日报。\n",
+        "\ufeffversion: 1\njobs:\n  日报:\n    cron: '0 9 * * *'\n    tz: Asia/Shanghai\n"
+        "    key: '日报:{business_date}'\n    depends_on: ['数据就绪:{date}']\n"
+        "    params: {渠道: 运营 🚀}\n    reason: 运营九点看日报。\n",
         encoding="utf-8",
     )
     (job,) = loader.load(path).jobs
