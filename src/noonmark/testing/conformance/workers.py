@@ -110,6 +110,14 @@ def ended_rows_of_a_worker_that_is_gone_are_left_alone(harness: Harness) -> None
     assert harness.row(run.id).state is State.SUCCESS
 
 
+def next_due_counts_the_moment_at_which_a_worker_would_be_gone(harness: Harness) -> None:
+    _beat(harness, "w9")
+    harness.add_one(harness.series_row(at=3600, worker="w9"))
+    next_due = harness.take("w1", at=1).next_due
+    assert next_due is not None
+    assert next_due <= harness.at(30), "else nobody wakes to cancel what only w9 could take"
+
+
 def common_rows_of_a_worker_that_is_gone_go_to_others(harness: Harness) -> None:
     harness.activate()
     _beat(harness, "w9")
