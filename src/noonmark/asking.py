@@ -51,7 +51,11 @@ def add_call(
         note: why, for the ledger.
         again: take a done key over as a new generation.
         actor: who asks.
+
+    Raises:
+        ValueError: the job runs for each of several subjects, and the params do not say for which.
     """
+    subject = subject_of(job, params)
     now = store.now()
     rows = store.jobs([job.name])
     request_id = uuid.uuid4().hex
@@ -67,8 +71,25 @@ def add_call(
         actor=actor or actor_here(),
         note=note,
         again=again,
+        subject=subject,
     )
     return _enqueued(row, store.add(request_id, [row])[0])
+
+
+def subject_of(job: model.Job, params: Mapping[str, Any]) -> str:
+    """Return the subject that the params name, "" for a job without ``each``.
+
+    Raises:
+        ValueError: they name none, or one that the job does not have.
+    """
+    for name, values in job.each.items():
+        if params.get(name) not in values:
+            given = f"has no {name} {params[name]!r}" if name in params else f"runs for each {name}: say for which"
+            raise ValueError(f"{job.name} {given}; there are {', '.join(values)}")
+    matching = (
+        subject for subject, values in series.subjects(job) if all(params[name] == values[name] for name in job.each)
+    )
+    return next(matching, "")
 
 
 def add_event(store: Store, name: str, event_id: str, payload: Mapping[str, Any]) -> Emitted:

@@ -11,7 +11,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from noonmark.core import times
 from noonmark.core.model import PAYLOAD_LIMIT, Job, Micros, Origin
@@ -20,6 +20,7 @@ from noonmark.rules.parts import Length
 from noonmark.words import micros
 
 if TYPE_CHECKING:
+    from noonmark.engine.context import Context, ContextSync
     from noonmark.scheduler import Scheduler
     from noonmark.views import Enqueued, Evaluation
 
@@ -121,20 +122,31 @@ class JobHandle(Generic[P, R]):
         parameters = [each for each in signature.parameters.values() if each.name != context]
         without_context = signature.replace(parameters=parameters)
         known = self.job
-        given = {**known.params, **{name: values[0] for name, values in known.each.items() if values}}
+        takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+        names = {each.name for each in parameters}
+        aside = {
+            name: value for name, value in kwargs.items() if name in known.each and name not in names and not takes_all
+        }
+        passed = {name: value for name, value in kwargs.items() if name not in aside}
         try:
-            if complete:
-                wanted = {each.name for each in parameters}
-                bound = without_context.bind_partial(*args, **kwargs)
-                filled = {
-                    name: value for name, value in given.items() if name in wanted and name not in bound.arguments
-                }
-                without_context.bind(*args, **kwargs, **filled)
-            else:
-                bound = without_context.bind_partial(*args, **kwargs)
+            bound = without_context.bind_partial(*args, **passed)
+            if complete:  # what the rule gives need not be said again
+                given = {name: value for name, value in known.params.items() if name in names - bound.arguments.keys()}
+                without_context.bind(*args, **passed, **given)
         except TypeError as error:
             raise TypeError(f"{self._name}: {error}") from None
-        return storable(self._name, _flat(bound))
+        return storable(self._name, {**_flat(bound), **aside})
+
+
+class Decorator(Protocol):
+    """Turns a function into a typed handle; the context parameter is no argument of a call."""
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> JobHandle[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[ContextSync, P], R], /) -> JobHandle[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> JobHandle[P, R]: ...
 
 
 def _flat(bound: inspect.BoundArguments) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Protocol, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from noonmark.asking import actor_here, add_call, add_event
 from noonmark.core import model, times
@@ -27,7 +27,7 @@ from noonmark.declared import (
     place_of,
     rule_files,
 )
-from noonmark.handles import JobHandle, P, R, storable
+from noonmark.handles import Decorator, JobHandle, storable
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Store
 from noonmark.rules.parts import Length
@@ -48,22 +48,10 @@ from noonmark.words import caller
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from noonmark.engine.context import Context, ContextSync
     from noonmark.engine.signals import Observer
     from noonmark.engine.worker import Worker
 
 _LOG = logging.getLogger("noonmark")
-
-
-class Decorator(Protocol):
-    """Turns a function into a typed handle; the context parameter is no argument of a call."""
-
-    @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], R], /) -> JobHandle[P, R]: ...
-    @overload
-    def __call__(self, function: Callable[Concatenate[ContextSync, P], R], /) -> JobHandle[P, R]: ...
-    @overload
-    def __call__(self, function: Callable[P, R], /) -> JobHandle[P, R]: ...
 
 
 class NoSuchJobError(LookupError):

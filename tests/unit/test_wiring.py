@@ -77,7 +77,8 @@ def test_passwords_are_not_shown() -> None:
 
 
 def test_asking_for_the_wiring_imports_no_store() -> None:
-    code = "import sys, noonmark.wiring; print([m for m in sys.modules if m.startswith('noonmark.stores.') or m == 'apsw'])"
+    stores = "[m for m in sys.modules if m.startswith('noonmark.stores.') or m == 'apsw']"
+    code = f"import sys, noonmark.wiring; print({stores})"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )

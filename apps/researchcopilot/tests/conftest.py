@@ -60,9 +60,12 @@ class Stub:
         self.keys: list[str] = []
         self.url = ""
 
+    def will_answer(self, status: int = 200, headers: dict[str, str] | None = None, body: bytes = b"") -> None:
+        self.replies.append(Reply(status=status, headers=headers or {}, body=body))
+
     def will_say(self, text: str) -> None:
         body = json.dumps({"choices": [{"message": {"role": "assistant", "content": text}}]}).encode()
-        self.replies.append(Reply(body=body))
+        self.will_answer(body=body)
 
 
 @pytest.fixture

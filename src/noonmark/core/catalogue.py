@@ -117,6 +117,12 @@ WAITING: tuple[Reason, ...] = (
         ),
     ),
     reason(
+        "slot_wait",
+        "Another round is in progress[ ({occupant:run})]; it waits until that one ends.",
+        "另一轮正在进行[（{occupant:run}）]；等它结束。",
+        WAIT,
+    ),
+    reason(
         "handler_missing",
         "No worker that is awake has the code for [job {job}]|[this job]; it is kept until one does.",
         "在线的 worker 都没有[任务 {job} ]|[该任务]的代码；会保留到有为止。",

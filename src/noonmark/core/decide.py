@@ -9,7 +9,7 @@ exactly those and asks again, so a dear look-up is paid for only when it can cha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from noonmark.core import conditions, times
@@ -79,13 +79,15 @@ def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) ->
         )
     checks: list[Check] = []
     seen: dict[str, int] = {}
-    for index, (name, ask) in enumerate(CHECKS):
+    for name, ask in CHECKS:
         answer = ask(look)
         seen.update(answer.seen)
         checks.append(answer.check)
         if answer.event is None and not answer.needs:
             continue
-        rest = tuple(Check(name=later, passed=None) for later, _ in CHECKS[index + 1 :])
+        if answer.event is Event.PARK:
+            answer = _or_too_late(look, answer, checks)
+        rest = tuple(Check(name=later, passed=None) for later, _ in CHECKS[len(checks) :])
         return Decision(
             verdict=answer.verdict or Verdict.SKIP_DEP,
             event=answer.event or Event.PARK,
@@ -291,13 +293,18 @@ def overlap(look: Look) -> Answer:
     occupant = fact.value
     if not occupant or occupant["occurrence_id"] == row.id:
         return Answer(check=Check(name="overlap", passed=True, wanted="nobody in progress", seen="nobody"))
-    return Answer(
-        check=Check(name="overlap", passed=False, wanted="nobody in progress", seen=f"r{occupant['occurrence_id']}"),
-        verdict=Verdict.SKIP_OVERLAP,
-        event=Event.SKIP,
-        code="slot_taken",
-        detail={"occupant": occupant["occurrence_id"]},
-    )
+    check = Check(name="overlap", passed=False, wanted="nobody in progress", seen=f"r{occupant['occurrence_id']}")
+    detail = {"occupant": occupant["occurrence_id"]}
+    if has_begun(row):  # it gave its slot up when it failed for good, or the rule had none then; it waits its turn
+        return Answer(
+            check=check,
+            verdict=Verdict.SKIP_OVERLAP,
+            event=Event.PARK,
+            code="slot_wait",
+            detail=detail,
+            recheck_at=look.now + job.catch_up.recheck,
+        )
+    return Answer(check=check, verdict=Verdict.SKIP_OVERLAP, event=Event.SKIP, code="slot_taken", detail=detail)
 
 
 CHECKS: tuple[tuple[str, Callable[[Look], Answer]], ...] = (
@@ -316,8 +323,13 @@ def is_wanted(row: Occurrence) -> bool:
 
     That is one that somebody asked for (an event, a call, a person's retry) or that has started before.
     """
-    asked_for = row.origin is not Origin.SCHEDULE or row.actor != "" or row.code == "retried"
-    return asked_for or row.first_started_at is not None or row.state is not State.PENDING
+    return row.origin is not Origin.SCHEDULE or has_begun(row)
+
+
+def has_begun(row: Occurrence) -> bool:
+    """Return True for a row that started before, or that a person took up again: no rule may drop it any more."""
+    taken_up = row.code == "retried" or (row.origin is Origin.SCHEDULE and row.actor != "")
+    return taken_up or row.first_started_at is not None or row.state is not State.PENDING
 
 
 def bounds(look: Look) -> tuple[Micros | None, Micros | None]:
@@ -331,6 +343,23 @@ def bounds(look: Look) -> tuple[Micros | None, Micros | None]:
 def slot_name(job: Job, row: Occurrence) -> str:
     """Return the fact name of the overlap slot: one per job and subject."""
     return f"slot:{job.name}:{row.subject}"
+
+
+def _or_too_late(look: Look, parked: Answer, checks: list[Check]) -> Answer:
+    """What would wait although its window or limit is over has nothing to wait for: it ends, and says for what.
+
+    Without this a pause or a weekend, which speak first, would have it looked at again at once, over and over.
+    """
+    behind = []
+    for name, ask in CHECKS[len(checks) :]:
+        if name not in ("guard", "window", "limit"):  # these three need no facts
+            break
+        answer = ask(look)
+        behind.append(answer.check)
+        if answer.event is Event.MISS:
+            checks += behind
+            return replace(answer, detail={**answer.detail, "last": parked.code})
+    return parked
 
 
 def _within_limits(look: Look, recheck_at: Micros | None) -> Micros | None:

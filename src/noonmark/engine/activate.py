@@ -1,7 +1,8 @@
 """Declared rules on their way into the store, and the watch over frontiers.
 
 Promises: an unchanged rule changes nothing; two replicas that declare the same rule agree, whoever was first; an active
-series never stays without its open frontier (I13).  What was missed while nobody was awake is left to ``core/catchup.py``.
+series never stays without its open frontier (I13).  What was missed while nobody was awake is left to
+``core/catchup.py``.
 
 Rule of the file: synchronous, to be called in the store thread or by a command line; every write is guarded by the
 revision that was read.
@@ -55,15 +56,16 @@ def declare(store: Store, jobs: Iterable[Job], *, actor: str) -> list[JobRow]:
             break
     for name in wanted:
         if rows[name].digest != digests[name]:
-            _LOG.warning("job %s: another process keeps changing the rule; revision %d stands", name, rows[name].revision)
+            revision = rows[name].revision
+            _LOG.warning("job %s: another process keeps changing the rule; revision %d stands", name, revision)
     return list(rows.values())
 
 
 def raise_frontiers(store: Store, jobs: Sequence[tuple[Job, JobRow]], *, worker: str, actor: str) -> int:
     """Give every series among these jobs its missing frontier rows; return how many rows were added.
 
-    A row is derived from the newest scheduled row, so that what was missed meanwhile is still seen by the catch-up rules;
-    never from before the revision took effect.  Jobs of scope each_worker get theirs for this worker.
+    A row is derived from the newest scheduled row, so that what was missed meanwhile is still seen by the catch-up
+    rules; never from before the revision took effect.  Jobs of scope each_worker get theirs for this worker.
     """
     added = 0
     for batch in _batches([pair for pair in jobs if pair[0].is_series], BATCH):

@@ -1,6 +1,7 @@
 """The interpreter of a job with ``isolation="process"``: imports the function, runs it, says how it ended.
 
-Promise: the job's context works here as anywhere else; everything durable is asked of the parent, which holds the lease.
+Promise: the job's context works here as anywhere else; everything durable is asked of the parent, which holds the
+lease.
 
 Rule of the file: one conversation over one socket, JSON, one object a line; the store is never opened here.
 """
@@ -23,6 +24,7 @@ from typing import Any
 from noonmark.core.model import PAYLOAD_LIMIT
 from noonmark.engine.context import Context, ContextSync, RunFacts
 from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, Retry
+from noonmark.engine.registry import plain
 from noonmark.ports.clock import SystemClock
 
 
@@ -53,7 +55,7 @@ class Line:
             reply = self.read()
         if "error" in reply:
             raise RuntimeError(reply["error"])
-        if op == "note" and reply["answer"] is False:
+        if reply["answer"] in (None, False):  # every refusal means the same: the run is no longer ours
             self.lost = True
         return reply["answer"]
 
@@ -75,7 +77,7 @@ def find(greeting: Mapping[str, Any]) -> Callable[..., Any]:
     for part in rest:
         found = getattr(found, part)
     assert callable(found)
-    return found  # type: ignore[no-any-return]
+    return plain(found)
 
 
 def call(fn: Callable[..., Any], greeting: Mapping[str, Any], line: Line) -> Any:
@@ -105,7 +107,8 @@ def ending(fn: Callable[[], Any]) -> dict[str, Any]:
         text = "".join(traceback.format_exception(error))
         kinds = ((Retry, "retry"), (DoNotRetry, "do_not_retry"), (EffectUnknown, "effect_unknown"), (LeaseLost, "lost"))
         kind = next((kind for type_, kind in kinds if isinstance(error, type_)), "error")
-        after = error.after // timedelta(microseconds=1) if isinstance(error, Retry) and error.after is not None else None
+        wait = error.after if isinstance(error, Retry) else None
+        after = None if wait is None else wait // timedelta(microseconds=1)
         return {"op": "end", "kind": kind, "value": text[-PAYLOAD_LIMIT:], "after": after}
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)

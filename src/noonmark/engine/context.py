@@ -1,10 +1,10 @@
 """What a job may ask of noonmark while it runs.
 
-Promises: a ``step`` that was recorded is never executed again, on no worker; a ``once`` effect whose outcome is unknown is
-never repeated blindly; a run that lost its lease learns it at its next call.
+Promises: a ``step`` that was recorded is never executed again, on no worker; a ``once`` effect whose outcome is
+unknown is never repeated blindly; a run that lost its lease learns it at its next call.
 
-Rule of the file: each ability is written once, as a script that asks for what it needs (``yield``); ``Context`` answers a
-script with ``await``, ``ContextSync`` by blocking.  Instants leave this file as aware datetimes.
+Rule of the file: each ability is written once, as a script that asks for what it needs (``yield``); ``Context``
+answers a script with ``await``, ``ContextSync`` by blocking.  Instants leave this file as aware datetimes.
 """
 
 from __future__ import annotations
@@ -188,7 +188,8 @@ class _Abilities:
     def _recollect(self) -> Generator[Ask | Call, Any, dict[str, dict[str, str]]]:
         if self._memory is None:
             self._memory = yield Ask("recall")
-        assert self._memory is not None
+        if self._memory is None or self._is_lost():
+            raise self._loss()
         return self._memory
 
     def _write(self, kind: str, name: str, text: str) -> Script:
@@ -331,6 +332,7 @@ def _stored(what: str, value: Any) -> str:
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > PAYLOAD_LIMIT:
         raise DoNotRetry(
-            f"the value of {what} has {size} bytes, more than {PAYLOAD_LIMIT}; store it elsewhere and return its address"
+            f"the value of {what} has {size} bytes, more than {PAYLOAD_LIMIT}; "
+            "store it elsewhere and return its address"
         )
     return text

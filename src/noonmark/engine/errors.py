@@ -28,7 +28,7 @@ class EffectUnknown(Exception):  # noqa: N818
     """An outside effect was begun and nobody knows whether it happened; it is never repeated blindly."""
 
 
-class NoSuchJob(LookupError):
+class NoSuchJob(LookupError):  # noqa: N818
     """The registry has nothing to run under this name."""
 
 

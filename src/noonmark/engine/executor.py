@@ -1,7 +1,7 @@
 """Where jobs run: coroutines on a loop of their own, functions in threads, commands and processes in groups.
 
-Promises: the engine's loop never executes a job; what a job raises, SystemExit included, ends that run and nothing else;
-a whole batch costs one hand-over and its completions one wake-up.
+Promises: the engine's loop never executes a job; what a job raises, SystemExit included, ends that run and nothing
+else; a whole batch costs one hand-over and its completions one wake-up.
 
 Rule of the file: an executor reports each run once, through the ``Inbox``, and decides nothing.
 """
@@ -115,12 +115,18 @@ class Callbacks:
         async def ask(op: str, args: tuple[Any, ...]) -> Any:
             return await asyncio.wrap_future(self._gate.submit(journal.answer, op, *args))
 
-        return Context(self.facts(run), ask=ask, is_lost=lambda: run.lost, boot=self._clock.boot)
+        return Context(self.facts(run), ask=ask, is_lost=partial(_notice, run), boot=self._clock.boot)
 
     def context_sync(self, run: Run) -> ContextSync:
         """Return the context of a sync run."""
         ask = self.journal(run)
-        return ContextSync(self.facts(run), ask=ask, is_lost=lambda: run.lost, boot=self._clock.boot)
+        return ContextSync(self.facts(run), ask=ask, is_lost=partial(_notice, run), boot=self._clock.boot)
+
+
+def _notice(run: Run) -> bool:
+    """Tell a job whether its run is lost, and remember that it was told."""
+    run.saw_stop = run.saw_stop or run.lost
+    return run.lost
 
 
 async def execute_async(run: Run, callbacks: Callbacks) -> Finish:
@@ -129,9 +135,13 @@ async def execute_async(run: Run, callbacks: Callbacks) -> Finish:
         handler = run.handler
         assert handler.fn is not None
         if handler.context_param is None and not handler.accepts and handler.accepts is not None:
-            return succeeded(run, await handler.fn())
-        context = callbacks.context(run) if handler.context_param is not None else None
-        return succeeded(run, await handler.fn(**arguments(handler, parameters(run), context)))
+            value = await handler.fn()
+        else:
+            context = callbacks.context(run) if handler.context_param is not None else None
+            value = await handler.fn(**arguments(handler, parameters(run), context))
+        if run.stop_reason and (task := asyncio.current_task()) is not None and task.cancelling():
+            run.saw_stop = True
+        return succeeded(run, value)
     except GeneratorExit:
         raise
     except BaseException as error:  # SystemExit too: a job may end itself, not the worker
@@ -169,7 +179,7 @@ class JobLoop:
         self._loop.call_soon_threadsafe(self._cancel, run)
 
     def close(self) -> None:
-        """Cancel what still runs, give it a moment, end the loop.  A blocked loop is left behind: its thread is a daemon."""
+        """Cancel what still runs, give it a moment, end the loop; a blocked one is left to its daemon thread."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=2)
 
@@ -208,7 +218,7 @@ class JobLoop:
 
 
 class ThreadPool:
-    """Daemon threads, as many as are needed at once: a hung job must keep neither its successors nor the exit waiting."""
+    """Daemon threads, as many as are needed at once: a hung job must keep neither others nor the exit waiting."""
 
     def __init__(self, idle_limit: int = 32) -> None:
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()

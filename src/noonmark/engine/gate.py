@@ -4,8 +4,8 @@ Promise: a verb that is called here ends with the store's answer, however long t
 the same request id, is repeated until then.  Only a store that cannot serve until a person acts (``StoreUnusable``) and
 the end of the worker (``GateClosed``) break the wait.
 
-Rule of the file: one dedicated thread talks to the store (ADR 0004); nobody else in the engine does, but the lease keeper,
-which must not queue behind a long transaction.
+Rule of the file: one dedicated thread talks to the store (ADR 0004); nobody else in the engine does, but the lease
+keeper, which must not queue behind a long transaction.
 """
 
 from __future__ import annotations

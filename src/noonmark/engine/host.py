@@ -52,7 +52,8 @@ def this_worker(clock: Clock, *, name: str, jobs: tuple[str, ...], version: str 
 def is_alive(worker: Mapping[str, Any] | None, us: WorkerInfo, now: int) -> bool | None:
     """Tell whether a worker still lives; None when nothing is known of it.
 
-    On our own host the kernel answers, at once and for sure; elsewhere the worker's heartbeat does, by the store's time.
+    On our own host the kernel answers, at once and for sure; elsewhere the worker's heartbeat does, by the store's
+    time.
     """
     if not worker:
         return None

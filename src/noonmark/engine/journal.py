@@ -44,10 +44,14 @@ class Journal:
             return self._flag(*args)
         raise ValueError(f"the journal knows no {op!r}")
 
-    def _recall(self) -> Recollection:
+    def _recall(self) -> Recollection | None:
+        """Return the notes; None when the run is no longer ours, for then they may be those of our successor."""
         found: Recollection = {"step": {}, "intent": {}, "done": {}}
         story = self._store.story(self._run.row.id)
-        for note in story.notes if story is not None else ():
+        if story is None or story.occurrence.fence != self._run.fence:
+            self._run.lost = True
+            return None
+        for note in story.notes:
             if note.kind == "step":
                 found["step"][note.name] = note.value
             elif note.kind == "intent":

@@ -110,7 +110,8 @@ class Duty:
                 _LOG.warning("leases could not be renewed (%s); trying again", error)
             return self._clock.boot() + min(SECOND, 100_000 * self._failures)
         upcoming = self._book.next_renewal()
-        return min(self._beat_at, upcoming if upcoming is not None else self._beat_at, self._clock.boot() + _LONGEST_NAP)
+        latest = min(self._beat_at, self._clock.boot() + _LONGEST_NAP)
+        return latest if upcoming is None else min(latest, upcoming)
 
     def _renew(self, runs: Iterable[Run]) -> None:
         asked = self._clock.boot()

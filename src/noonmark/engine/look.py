@@ -1,7 +1,7 @@
 """Looks: what becomes of a row that ``take`` could not start by itself.
 
-Promise: every looked row leaves this file started, parked with a reason and a moment, or ended; what the decision saw is
-compared again by the store, and where it moved the row is decided anew.
+Promise: every looked row leaves this file started, parked with a reason and a moment, or ended; what the decision saw
+is compared again by the store, and where it moved the row is decided anew.
 
 Rule of the file: the verdicts are those of ``core`` (decide, catchup, lapsed); here is only the order of asking.  One
 ``facts`` call and one ``settle`` call serve the whole batch.
@@ -157,6 +157,9 @@ class Looker:
         story = await self._gate.call(self._store.story, case.row.id)
         name = f"worker:{_last_holder(story)}"
         facts = await self._gate.call(self._store.facts, [name])
+        if case.job_row is not None:
+            pause = pause_fact(case.job_row)
+            facts[pause.name] = pause
         now = self._now()
         if story is not None and any(note.kind == "effects" for note in story.notes):
             verdict = Verdict.SHOULD_RUN

@@ -1,25 +1,27 @@
 """The one loop: take what is due, decide, run, settle.
 
-Promises: never early by the store's clock; one long job, one lost store or one broken rule delays nothing else; whatever
-this loop was doing when it died, the rows it held become due again by themselves.
+Promises: never early by the store's clock; one long job, one lost store or one broken rule delays nothing else;
+whatever this loop was doing when it died, the rows it held become due again by themselves.
 
-Rule of the file: every step is a small named function, and nothing here knows a policy (that is ``core``), a thread or the
-machine's time (those come in as gate, executor and clock, so that the virtual world runs this very code).
+Rule of the file: every step is a small named function, and nothing here knows a policy (that is ``core``), a thread or
+the machine's time (those come in as gate, executor and clock, so that the virtual world runs this very code).
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 from noonmark.core.model import (
     LOOK_LEASE,
-    MINUTE,
     SECOND,
     Event,
+    Job,
     Micros,
     Occurrence,
     Settlement,
@@ -35,20 +37,18 @@ from noonmark.engine.gate import Gate
 from noonmark.engine.leases import Book, Duty
 from noonmark.engine.look import Looker
 from noonmark.engine.recording import Recorder
-from noonmark.engine.registry import Registry
+from noonmark.engine.registry import Handler, Registry
+from noonmark.engine.roster import FAR, Roster
 from noonmark.engine.rules import Rules
-from noonmark.engine.runs import Finish, Run
-from noonmark.engine.signals import Idle, Lost, Observer, Started, Stopped, tell
+from noonmark.engine.runs import Run
+from noonmark.engine.signals import Idle, Observer, Started, Stopped, tell
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Capability, Store, StoreUnusable
 
 LONGEST_SLEEP: Micros = 10 * SECOND
 POLL: Micros = SECOND // 4
 """How often a store is asked that cannot tell us of earlier due moments."""
-STOP_GRACE: Micros = 5 * SECOND
-"""How long a run that was told to stop may take before the engine goes on without it."""
 BATCH = 1000
-_FAR: Micros = 1 << 62
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -80,18 +80,14 @@ class Engine:
         self._observer = observer
         self._zone = zone
         self._expect_renewal = expect_renewal
-        self._executor: Executor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake, self._finished, self._stop_wanted = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._watch_wake = asyncio.Event()
-        self._watch_at = _FAR
         self._offset: Micros = 0  # store time minus boot clock
-        self._active: set[Run] = set()
-        self._stray = 0  # abandoned runs whose code still runs somewhere
         self._empty_takes = 0
         self._grace: Micros = 30 * SECOND
         self.handed_back = 0
         self.inbox = Inbox(self._wake_settling)
+        self._roster = Roster(clock, self.inbox, concurrency=concurrency, observer=observer)
         self.book = Book()
         self.rules = Rules(registry)
         self.duty = Duty(
@@ -116,7 +112,7 @@ class Engine:
 
     def bind(self, executor: Executor) -> None:
         """Give the engine what runs its jobs."""
-        self._executor = executor
+        self._roster.bind(executor)
 
     def store_now(self) -> Micros:
         """Return the store's time, reckoned forward from its last answer and so never ahead of it."""
@@ -150,10 +146,10 @@ class Engine:
         self._threadsafe(self._finished.set)
 
     def _told_lost(self, runs: Sequence[Run]) -> None:
-        self._threadsafe(self._stop_runs, runs, "lost", "renewal")
+        self._threadsafe(partial(self._roster.stop, runs, "lost", why="renewal"))
 
     def _told_cancel(self, runs: Sequence[Run]) -> None:
-        self._threadsafe(self._stop_runs, runs, "cancelled", "")
+        self._threadsafe(self._roster.stop, runs, "cancelled")
 
     # -- the life of the loop -------------------------------------------------------------------------
 
@@ -170,9 +166,10 @@ class Engine:
             beginning = asyncio.create_task(self._begin())
             tasks.append(beginning)
             if not await self._first_of(beginning):
+                await self._say_ended()
                 return
             taking = asyncio.create_task(self._taking())
-            others = [asyncio.create_task(step()) for step in (self._settling, self._watching, self._tending)]
+            others = [asyncio.create_task(step()) for step in (self._settling, self._roster.watch, self._tending)]
             tasks += [taking, *others]
             done, _ = await asyncio.wait([taking, *others], return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -208,24 +205,29 @@ class Engine:
     async def _wind_down(self) -> None:
         """Let runs end, hand back the rest, leave nothing unsaid."""
         await self._until(lambda: not self._busy(), lambda: self._grace)
-        left = [run for run in self._active if not run.stop_reason]
+        left = [run for run in self._roster.active if not run.stop_reason]
         if left:
             _LOG.info("%d runs are handed back", len(left))
-        self._stop_runs(left, "handed_back", "", patience=2 * SECOND)
+        self._roster.stop(left, "handed_back", patience=2 * SECOND)
         self.handed_back = len(left)
-        await self._until(lambda: not self._active, lambda: 3 * SECOND)
-        for run in list(self._active):
-            self._abandon(run)
+        await self._until(lambda: not self._roster.active, lambda: 3 * SECOND)
+        for run in list(self._roster.active):
+            self._roster.give_up(run)
         await self._until(lambda: not self._busy(), lambda: 10 * SECOND)
         await self._gate.call(self.duty.beat, ended=True)
 
     def _busy(self) -> bool:
-        return bool(self._active) or len(self.inbox) > 0 or self._recorder.is_busy
+        return bool(self._roster.active) or len(self.inbox) > 0 or self._recorder.is_busy
+
+    async def _say_ended(self) -> None:
+        """Say that we stop before we began; a store that is away is not waited for."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._gate.call(self.duty.beat, ended=True), timeout=2)
 
     async def _until(self, is_so: Callable[[], bool], patience: Callable[[], Micros]) -> None:
         """Wait until it is so, at most for ``patience`` (asked again each time: a second signal shortens it)."""
         began = self._clock.boot()
-        while not is_so() and self._clock.boot() - began < patience():
+        while not is_so() and self._clock.boot() - began < patience():  # noqa: ASYNC110 - several things may change
             await asyncio.sleep(0.01)
 
     # -- taking ---------------------------------------------------------------------------------------
@@ -233,9 +235,9 @@ class Engine:
     async def _taking(self) -> None:
         while not self._stop_wanted.is_set():
             self._wake.clear()  # before the take: what becomes due during it wakes us again
-            free = self._free()
+            free = self._roster.free()
             if free <= 0:
-                await self._rest(_FAR)
+                await self._rest(FAR)
                 continue
             await self._rest(await self._guarded(self._round(free)))
 
@@ -248,9 +250,6 @@ class Engine:
         except Exception:
             _LOG.exception("a round failed; what it held becomes due again by itself")
             return self._clock.boot() + SECOND
-
-    def _free(self) -> int:
-        return self._concurrency - len(self._active) - max(0, self._stray - self._concurrency)
 
     async def _round(self, free: int) -> Micros:
         """Take once and bring every row on its way; return the boot-clock moment of the next round."""
@@ -283,12 +282,12 @@ class Engine:
             self._empty_takes = 0
             return received  # more is waiting
         if taken.next_due is None:
-            return _FAR
+            return FAR
         if taken.next_due > taken.now:
             self._empty_takes = 0
             return received + taken.next_due - taken.now
         self._empty_takes += 1  # due, but not for us just now: ask again soon, then less soon
-        return received + min(POLL, 1000 * 2 ** min(self._empty_takes, 8))
+        return received + min(POLL, 1000 << min(self._empty_takes, 8))
 
     async def _adopt_rules(self, version: int) -> None:
         self.rules.load(await self._gate.call(self._store.jobs), version)
@@ -296,12 +295,15 @@ class Engine:
 
     async def _start_taken(self, rows: Sequence[Occurrence], asked: Micros) -> None:
         runs, orphans = [], []
+        known: dict[str, tuple[Job, Handler] | None] = {}  # looked up once a batch: most rows are of few jobs
         for row in rows:
-            job = self.rules.job(row.job)
-            handler = self.rules.handler(job) if job is not None else None
-            if job is None or handler is None:
+            if row.job not in known:
+                known[row.job] = self.rules.runs(row.job)
+            found = known[row.job]
+            if found is None:
                 orphans.append(row)
                 continue
+            job, handler = found
             run = Run(row=row, job=job, handler=handler, fence=row.fence, lease=job.lease, asked=asked)
             run.quiet = True
             runs.append(run)
@@ -321,21 +323,13 @@ class Engine:
         if not runs:
             return
         now = self.store_now()
-        watch_at, renew_at = self._watch_at, _FAR
         for run in runs:
             self.book.hold(run)
-            self._active.add(run)
-            watch_at = min(watch_at, run.trust_until, run.timeout_at)
-            renew_at = min(renew_at, run.renew_at)
             say_start(run.job, run.row, run.fence, now=now, system_zone=self._zone)
             if self._observer is not None:
                 tell(self._observer, Started(row=run.row, fence=run.fence))
-        if watch_at < self._watch_at:
-            self._watch_at = watch_at
-            self._watch_wake.set()
-        self._expect_renewal(renew_at)
-        assert self._executor is not None
-        self._executor.start(runs)
+        self._expect_renewal(min(run.renew_at for run in runs))
+        self._roster.begin(runs)
 
     async def _rest(self, until: Micros) -> None:
         """Sleep until a boot-clock moment or a wake-up, and never very long: clocks jump, notices get lost."""
@@ -347,13 +341,9 @@ class Engine:
             return
         if self._observer is not None:
             tell(self._observer, Idle(until=until))
-        await self._sleep(self._wake, until - now)
-
-    async def _sleep(self, event: asyncio.Event, length: Micros) -> None:
-        loop = asyncio.get_running_loop()
-        timer = loop.call_later(length / 1e6, event.set)
+        timer = asyncio.get_running_loop().call_later((until - now) / 1e6, self._wake.set)
         try:
-            await event.wait()
+            await self._wake.wait()
         finally:
             timer.cancel()
 
@@ -364,75 +354,14 @@ class Engine:
             await self._finished.wait()
             self._finished.clear()
             while batch := self.inbox.drain(BATCH):
-                was_full = self._free() <= 0
-                ours = [finish for finish in batch if self._account(finish)]
+                was_full = self._roster.free() <= 0
+                ours = [finish for finish in batch if self._roster.end(finish)]
                 if was_full:
                     self._wake.set()  # slots are free before the outcomes are stored: take and settle overlap
                 if await self._recorder.record(ours):
                     self._wake.set()  # something of ours became due earlier than the loop knows
                 for finish in ours:
                     self.book.drop(finish.run)
-
-    def _account(self, finish: Finish) -> bool:
-        """Give the slot back; False for the late report of a run that the engine had given up."""
-        run = finish.run
-        if run.settled:
-            self._stray -= 1
-            return False
-        run.settled = True
-        self._stray += run.abandoned
-        self._active.discard(run)
-        return True
-
-    # -- watching over what runs ------------------------------------------------------------------------
-
-    async def _watching(self) -> None:
-        """Stop runs whose trust or time is over; go on without those that do not stop."""
-        while True:
-            self._watch_wake.clear()
-            self._watch_at = self._watch_round(self._clock.boot())
-            await self._sleep(self._watch_wake, max(1000, min(self._watch_at - self._clock.boot(), MINUTE)))
-
-    def _watch_round(self, now: Micros) -> Micros:
-        upcoming = _FAR
-        for run in list(self._active):
-            if not run.stop_reason and now >= run.trust_until:
-                self._stop_runs([run], "lost", "trust")
-            elif not run.stop_reason and now >= run.timeout_at:
-                self._stop_runs([run], "timed_out", "")
-            if run.stop_by is not None and now >= run.stop_by:
-                self._abandon(run)
-            elif run.stop_by is not None:
-                upcoming = min(upcoming, run.stop_by)
-            else:
-                upcoming = min(upcoming, run.trust_until, run.timeout_at)
-        return upcoming
-
-    def _stop_runs(self, runs: Sequence[Run], reason: str, why: str, *, patience: Micros = STOP_GRACE) -> None:
-        assert self._executor is not None
-        for run in runs:
-            if run.settled or run.stop_reason == "lost" or (run.stop_reason and reason != "lost"):
-                continue
-            run.stop_reason = reason
-            run.stop_by = self._clock.boot() + patience
-            if reason == "lost":
-                run.lost = True
-                run.renew_at = _FAR
-                _LOG.warning("run %s of %s lost its lease (%s); it is stopped", run.row.run_id, run.row.job, why)
-                tell(self._observer, Lost(row=run.row, fence=run.fence, why=why))
-            self._executor.stop(run)
-            self._watch_wake.set()
-
-    def _abandon(self, run: Run) -> None:
-        """Go on without a run that was told to stop and has not: its later writes meet its old fence."""
-        if run.abandoned or run.settled:
-            return
-        run.abandoned = True
-        run.lost = True
-        words = {"timed_out": f"timed out after {run.job.timeout / 1e6:g} s and did not stop when told to"}
-        error = words.get(run.stop_reason, f"did not stop when told to ({run.stop_reason})")
-        self.inbox.put(Finish(run, ok=False, error=error, detail={"error": error}))
-        self.inbox.flush()
 
     # -- tending ----------------------------------------------------------------------------------------
 

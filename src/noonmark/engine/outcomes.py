@@ -32,10 +32,11 @@ class Clocked:
 def settlement(finish: Finish, rules: Rules, clocked: Clocked) -> Settlement | None:
     """Return what to record; None for a run that is no longer ours, which the look at its lapsed row will judge.
 
-    A success is offered in any case: a lapsed lease that nobody has looked at may still settle, the fence alone decides.
+    A success is offered even then, for a lapsed lease that nobody has looked at may still settle, and the fence alone
+    decides; but what a job returns after it noticed that it must stop is no success, it only gave way.
     """
     run = finish.run
-    if finish.ok:
+    if finish.ok and not run.saw_stop:
         return _success(finish, rules)
     if run.stop_reason == "handed_back":
         return hand_back(finish, clocked.now)
@@ -91,10 +92,8 @@ def _failure(finish: Finish, clocked: Clocked) -> Settlement:
     )
     if run.effects and finish.retryable:
         code = "effects_started"
-    if outcome.event is Event.FAIL_RETRY:
+    if outcome.event is Event.FAIL_RETRY or not code:
         code = outcome.code
-    elif code in ("", "timed_out", "start_failed"):
-        code = outcome.code if retryable and outcome.code else code or outcome.code
     detail: dict[str, Any] = {**outcome.detail, **finish.detail}
     if run.stop_reason == "timed_out":
         detail["timeout"] = run.job.timeout

@@ -1,7 +1,7 @@
 """Jobs as process groups: commands, and Python functions with ``isolation="process"``.
 
-Promises: every such run is one group that can be killed as a whole (SIGTERM, a short grace, SIGKILL); it does not outlive
-its worker; what it printed last is kept.
+Promises: every such run is one group that can be killed as a whole (SIGTERM, a short grace, SIGKILL); it does not
+outlive its worker; what it printed last is kept.
 
 Rule of the file: runs in a pool thread, one per process, so that waiting is plain code.
 """

@@ -2,8 +2,8 @@
 
 Promise: when a worker dies, however it dies, the process groups of its runs get SIGTERM, a short grace, then SIGKILL.
 
-Rule of the file: the child is this very file, run with ``-I -S`` and only the standard library, so that it costs little.
-A parent-death signal would not do: it reaches one process, not the group, and fires when a *thread* ends.
+Rule of the file: the child is this very file, run with ``-I -S`` and only the standard library, so that it costs
+little. A parent-death signal would not do: it reaches one process, not the group, and fires when a *thread* ends.
 """
 
 from __future__ import annotations

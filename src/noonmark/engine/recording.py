@@ -1,7 +1,7 @@
 """Recording how runs ended: one settle for a whole batch.
 
-Promise: a finished run is offered to the store until the store has answered; what it refuses by fence is counted there and
-told here, and never repeated.
+Promise: a finished run is offered to the store until the store has answered; what it refuses by fence is counted there
+and told here, and never repeated.
 
 Rule of the file: one batch at a time, so that outcomes keep their order.
 """

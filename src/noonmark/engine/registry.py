@@ -109,14 +109,24 @@ def resolve(text: str) -> Callable[..., Any]:
     found: Any = importlib.import_module(module_name)
     for part in path.split("."):
         found = getattr(found, part)
-    found = getattr(found, "__wrapped__", found) if not callable(found) else found
     if not callable(found):
         raise ValueError(f"run: {text!r} names something that cannot be called")
-    return typing.cast(Callable[..., Any], found)
+    return plain(found)
+
+
+def plain(found: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function behind an object that wraps one, such as a declared job; functions stay as they are.
+
+    A decorator's function is what its author wants run, but an object's call hides whether it must be awaited.
+    """
+    while not inspect.isroutine(found) and hasattr(found, "__wrapped__"):
+        found = found.__wrapped__
+    return found
 
 
 def handler_for(job: Job, fn: Callable[..., Any]) -> Handler:
     """Read from a function's signature how it wants to be called."""
+    fn = plain(fn)
     context_param, names, takes_all = None, set(), False
     hints = _hints(fn)
     for name, parameter in inspect.signature(fn).parameters.items():
@@ -125,7 +135,7 @@ def handler_for(job: Job, fn: Callable[..., Any]) -> Handler:
         elif _is_context(hints.get(name, parameter.annotation)):
             context_param = name
         elif parameter.kind is parameter.POSITIONAL_ONLY and parameter.default is parameter.empty:
-            raise ValueError(f"job {job.name!r}: parameter {name!r} can only be passed by position; parameters come by name")
+            raise ValueError(f"job {job.name!r}: parameters come by name, but {name!r} can only be passed by position")
         elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             names.add(name)
     kind: Kind = "async" if inspect.iscoroutinefunction(fn) else "sync"

@@ -100,6 +100,12 @@ class Rules:
             return replace(handler, job=job, kind="process")
         return handler
 
+    def runs(self, name: str) -> tuple[Job, Handler] | None:
+        """Return the rule in force and how it is run here, None where either is missing."""
+        job = self.job(name)
+        handler = self.handler(job) if job is not None else None
+        return None if job is None or handler is None else (job, handler)
+
     def raises_success(self, job: Job) -> bool:
         """True when a success of this job is a fact that somebody may wait for or reckon with."""
         return job.is_series or job.name in self._upstream

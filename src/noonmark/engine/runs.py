@@ -37,6 +37,7 @@ class Run:
         "quiet",
         "renew_at",
         "row",
+        "saw_stop",
         "settled",
         "stop_by",
         "stop_reason",
@@ -44,7 +45,9 @@ class Run:
         "trust_until",
     )
 
-    def __init__(self, *, row: Occurrence, job: Job, handler: Handler, fence: int, lease: Micros, asked: Micros) -> None:
+    def __init__(
+        self, *, row: Occurrence, job: Job, handler: Handler, fence: int, lease: Micros, asked: Micros
+    ) -> None:
         self.row = row
         self.job = job
         self.handler = handler
@@ -57,6 +60,7 @@ class Run:
         self.stop_reason = ""  # lost | timed_out | cancelled | handed_back
         self.stop_by: Micros | None = None  # after this the engine no longer waits for the run to end
         self.lost = False  # read by the job through ctx.lost, from its own thread
+        self.saw_stop = False  # the job itself noticed: what it returns after that is no success
         self.effects = False  # set by the job: an automatic retry is no longer safe
         self.settled = False
         self.abandoned = False
@@ -154,7 +158,7 @@ def parameters(run: Run) -> dict[str, Any]:
 
 
 def arguments(handler: Handler, params: Mapping[str, Any], context: object | None) -> dict[str, Any]:
-    """Return the keyword arguments of one call: the parameters the function names, and the context where it wants it."""
+    """Return the keyword arguments of one call: the parameters the function names, and the context if it wants it."""
     accepts = handler.accepts
     chosen = dict(params) if accepts is None else {name: params[name] for name in params if name in accepts}
     if handler.context_param is not None:

@@ -1,7 +1,7 @@
 """A worker: the engine with real threads, real clocks and real signals around it.
 
-Promises: ``run`` ends by SIGTERM or SIGINT with nothing lost (runs end within the grace, the rest is handed back; a second
-signal hands back at once); the same worker can be started inside another program and stopped from any thread.
+Promises: ``run`` ends by SIGTERM or SIGINT with nothing lost (runs end within the grace, the rest is handed back; a
+second signal hands back at once); the same worker can be started inside another program and stopped from any thread.
 
 Rule of the file: assembly only.
 """
@@ -29,6 +29,8 @@ from noonmark.engine.signals import Observer
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.store import Store
 
+NAMES_SHOWN = 200
+"""How many of its jobs a worker names in the store; more are not shown there."""
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -85,7 +87,8 @@ class Worker:
         self._gate: StoreGate | None = None
         self._stopping = False
         self._error: BaseException | None = None
-        jobs = tuple(sorted(job.name for job in registry.jobs()))
+        # The heartbeat carries the names, so there must not be a hundred thousand of them.
+        jobs = tuple(sorted(job.name for job in registry.jobs())[:NAMES_SHOWN])
         self.info: WorkerInfo = host.this_worker(
             self._clock, name=name, jobs=jobs, version=version, tzdata=tzdata_version()
         )

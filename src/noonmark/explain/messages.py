@@ -236,8 +236,14 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "line_steps": ("Steps kept: {names}.", "已保存的步骤：{names}。"),
     "line_progress": ("Progress: {text}", "进度：{text}"),
-    "line_duplicates": ("{count} duplicates of this key were refused: {ids}.", "该键有 {count} 次重复被拒绝：{ids}。"),
-    "line_generation": ("This is generation {generation} of the key.", "这是该键的第 {generation} 代。"),
+    "line_duplicates": (
+        "Duplicates of this key that were refused: {count} ({ids}).",
+        "该键有 {count} 次重复被拒绝：{ids}。",
+    ),
+    "line_generation": (
+        "This key was run again on purpose: repeat {generation}.",
+        "该键被有意重跑：第 {generation} 次重跑。",
+    ),
     "line_alert": (
         "Alert level {level} ({kind}) since {at}, {state}.",
         "告警级别 {level}（{kind}），自 {at}，{state}。",
@@ -280,8 +286,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "ago": ("{length} ago", "{length}前"),
     # -- verify
     "verify_head": (
-        "{due} occurrences became due between {since} and {until}: {jobs} jobs, {workers} workers",
-        "{since} 至 {until} 之间有 {due} 次触发到期：{jobs} 个任务，{workers} 个 worker",
+        "{due} occurrences became due between {since} and {until} (jobs: {jobs}, workers: {workers})",
+        "{since} 至 {until} 之间有 {due} 次触发到期（任务 {jobs} 个，worker {workers} 个）",
     ),
     "verify_line": (
         "{due} occurrences due · {accounted} accounted for · {twice} ran twice · {missing} missing",

@@ -42,7 +42,7 @@ def report_text(report: Report, voice: Voice) -> str:
     """Return the proof as text: counts by outcome, then every problem with the command that looks closer."""
     workers = str(report.workers)
     if report.died:
-        workers += f"（{report.died} 个死亡）" if voice.lang == "zh" else f" ({report.died} died)"
+        workers += f"，其中 {report.died} 个死亡" if voice.lang == "zh" else f", of which {report.died} died"
     lines = [
         voice.say(
             "verify_head",

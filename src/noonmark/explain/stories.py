@@ -6,18 +6,29 @@ and the heartbeats do not show is not said.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 from noonmark.core.decide import LATE_AFTER
-from noonmark.core.model import Attempt, Origin, State
-from noonmark.explain.awake import alive_with, asleep_at, is_awake
+from noonmark.explain.awake import alive_with, asleep_at
 from noonmark.explain.explanation import Scene, Telling
+from noonmark.explain.fragments import (
+    actor_of,
+    cause_of_delay,
+    fence_lines,
+    how_lost,
+    last_attempt,
+    limit_text,
+    short_error,
+    spaced,
+    who_and_why,
+)
 from noonmark.explain.outcomes import lateness, outcome_of
 
 OVERDUE_AFTER = 60 * 1_000_000
 """Due longer than this with a worker awake is a fault, not a wait: twice the longest default lease."""
 
+ALL_IS_WELL = frozenset({"on_time", "caught_up", "taken_over", "marked_done", "handled", "running", "planned"})
+"""Outcomes after which there is nothing to do."""
 PERSON_CODES = frozenset({"marked_done", "marked_skip", "marked_handled"})
 
 
@@ -29,7 +40,7 @@ def tell(scene: Scene) -> Telling:
         sentence=telling.sentence,
         lines=telling.lines,
         code=telling.code or scene.row.code,
-        remedy=telling.remedy or scene.voice.remedy(telling.code or scene.row.code),
+        remedy="" if outcome in ALL_IS_WELL else telling.remedy or scene.voice.remedy(telling.code or scene.row.code),
         outcome=telling.outcome or outcome,
     )
 
@@ -42,7 +53,7 @@ def on_time(scene: Scene) -> Telling:
     if scene.failed_attempts:
         return _after_retries(scene)
     row, voice = scene.row, scene.voice
-    last = _last(scene)
+    last = last_attempt(scene)
     start = row.started_at or row.scheduled_for
     end = row.ended_at if row.ended_at is not None else scene.now
     return Telling(
@@ -68,14 +79,14 @@ def caught_up(scene: Scene) -> Telling:
             late=voice.length(lateness(row)),
             started=voice.moment(row.first_started_at or scene.now),
             worker=scene.name_of(first.worker if first else row.holder),
-            cause=_cause(scene),
+            cause=cause_of_delay(scene),
         )
     )
 
 
 def taken_over(scene: Scene) -> Telling:
     """A run whose first holder was lost: say who, how, and which fence ended its power."""
-    row, voice, last = scene.row, scene.voice, _last(scene)
+    row, voice, last = scene.row, scene.voice, last_attempt(scene)
     lost = scene.lost_attempts
     if not lost or last is None:
         return on_time(scene)
@@ -83,14 +94,14 @@ def taken_over(scene: Scene) -> Telling:
         sentence=voice.say(
             "ran_after_takeover",
             attempt=last.number,
-            loss=_loss(scene, lost[-1]),
+            loss=how_lost(scene, lost[-1]),
             worker=scene.name_of(last.worker),
             taken=voice.moment(last.started_at),
             old=lost[-1].fence,
             new=last.fence,
             ended=voice.moment(last.ended_at or row.ended_at or scene.now),
         ),
-        lines=_fence_lines(scene),
+        lines=fence_lines(scene),
         code="taken_over",
     )
 
@@ -99,11 +110,11 @@ def by_person(scene: Scene) -> Telling:
     """Marked done, or handled, or never to run, by a person."""
     row, voice = scene.row, scene.voice
     key = {"marked_done": "ran_by_person", "marked_handled": "handled_person"}.get(row.code, "skipped_person")
-    return Telling(sentence=voice.say(key, **_who(scene)))
+    return Telling(sentence=voice.say(key, **who_and_why(scene)))
 
 
 def _after_retries(scene: Scene) -> Telling:
-    row, voice, last = scene.row, scene.voice, _last(scene)
+    row, voice, last = scene.row, scene.voice, last_attempt(scene)
     failed = scene.failed_attempts
     return Telling(
         sentence=voice.say(
@@ -123,11 +134,11 @@ def _after_retries(scene: Scene) -> Telling:
 
 def running(scene: Scene) -> Telling:
     """Running now: by whom, until when the lease says so, and whether somebody asked to stop it."""
-    row, voice, last = scene.row, scene.voice, _last(scene)
+    row, voice, last = scene.row, scene.voice, last_attempt(scene)
     worker = scene.name_of(last.worker if last else row.holder)
     started = voice.moment(row.started_at or row.scheduled_for)
     if row.cancel_requested:
-        return Telling(sentence=voice.say("running_cancel", worker=worker, started=started, **_who(scene)))
+        return Telling(sentence=voice.say("running_cancel", worker=worker, started=started, **who_and_why(scene)))
     lease = voice.moment(row.due_at) if row.due_at is not None else "?"
     if row.looking or (row.due_at is not None and row.due_at <= scene.now):
         return Telling(
@@ -139,13 +150,13 @@ def running(scene: Scene) -> Telling:
         sentence = voice.say(
             "running_taken_over",
             attempt=last.number,
-            loss=_loss(scene, lost),
+            loss=how_lost(scene, lost),
             worker=worker,
             taken=started,
             old=lost.fence,
             new=last.fence,
         )
-        return Telling(sentence=sentence, lines=_fence_lines(scene), code="taken_over")
+        return Telling(sentence=sentence, lines=fence_lines(scene), code="taken_over")
     late = lateness(row)
     return Telling(
         sentence=voice.say(
@@ -239,7 +250,7 @@ def due_now(scene: Scene) -> Telling:
 def missed(scene: Scene) -> Telling:
     """Wanted, but its window or limit closed: say what it waited for until then, or that nobody was awake."""
     row, voice = scene.row, scene.voice
-    limit = _limit(scene)
+    limit = limit_text(scene)
     if scene.story.attempts and row.first_started_at is not None:
         failed = scene.failed_attempts
         error = short_error(failed[-1].error if failed else row.error)
@@ -276,10 +287,10 @@ def failed(scene: Scene) -> Telling:
         ended=voice.moment(row.ended_at or scene.now),
     )
     failures = scene.failed_attempts
-    lines = ()
+    lines: tuple[str, ...] = ()
     if len(failures) > 1 and failures[0].error != failures[-1].error:
         lines = (voice.say("line_first_failure", error=short_error(failures[0].error)),)
-    return Telling(sentence=sentence, lines=(*lines, *_fence_lines(scene)))
+    return Telling(sentence=sentence, lines=(*lines, *fence_lines(scene)))
 
 
 def skipped(scene: Scene) -> Telling:
@@ -335,8 +346,8 @@ def cancelled(scene: Scene) -> Telling:
     row, voice = scene.row, scene.voice
     if row.code in PERSON_CODES:
         return by_person(scene)
-    who = _who(scene)
-    if _actor(scene):
+    who = who_and_why(scene)
+    if actor_of(scene):
         return Telling(sentence=voice.say("cancelled", **who))
     reason = voice.reason(row.code, row.detail) if row.code else voice.say("no_reason")
     return Telling(sentence=voice.say("cancelled_system", ended=who["ended"], reason=reason))
@@ -359,100 +370,3 @@ TELLERS: dict[str, Callable[[Scene], Telling]] = {
     "refused_duplicate": refused,
     "cancelled": cancelled,
 }
-
-
-# --- the small parts ------------------------------------------------------------------------------
-
-
-def short_error(error: str | None) -> str:
-    """Return the last line of an error text, bounded: the line that names it."""
-    lines = [line.strip() for line in (error or "").splitlines() if line.strip()]
-    text = lines[-1] if lines else "?"
-    return text if len(text) <= 160 else text[:157] + "..."
-
-
-def spaced(scene: Scene, sentence: str) -> str:
-    """Return a sentence that another one may follow."""
-    sentence = sentence.strip()
-    if scene.voice.lang == "zh":
-        return sentence if sentence.endswith(("。", "！", "？")) else sentence + "。"
-    return sentence if sentence.endswith((".", "!", "?")) else sentence + "."
-
-
-def _last(scene: Scene) -> Attempt | None:
-    return scene.story.attempts[-1] if scene.story.attempts else None
-
-
-def _cause(scene: Scene) -> str:
-    row, voice = scene.row, scene.voice
-    if scene.waits:
-        last = scene.waits[-1]
-        return voice.say("cause_waited", reason=voice.reason(last.code, last.detail))
-    span = asleep_at(scene.workers, row.scheduled_for, scene.now)
-    if span is not None and span.end is not None:
-        if span.start is None:
-            return voice.say("cause_asleep_before", to=voice.moment(span.end))
-        return voice.say("cause_asleep", from_=voice.moment(span.start), to=voice.moment(span.end))
-    return voice.say("cause_busy")
-
-
-def _loss(scene: Scene, lost: Attempt) -> str:
-    """Say how a holder was lost: dead, ended, or paused and still there."""
-    voice, worker = scene.voice, scene.worker(lost.worker)
-    ended = lost.ended_at or scene.now
-    if worker is None:
-        return voice.say("worker_unknown", worker=scene.name_of(lost.worker), ended=voice.moment(ended))
-    if worker.ended_at is not None and worker.ended_at <= ended:
-        return voice.say("worker_ended", worker=worker.name, ended=voice.moment(worker.ended_at))
-    seen = voice.moment(worker.seen_at)
-    if worker.seen_at > ended or is_awake(worker, scene.now) or worker.ended_at is not None:
-        return voice.say("worker_paused", worker=worker.name, seen=seen)
-    return voice.say("worker_died", worker=worker.name, pid=worker.pid, seen=seen)
-
-
-def _fence_lines(scene: Scene) -> tuple[str, ...]:
-    lines = []
-    for lost in scene.lost_attempts:
-        newer = next((a for a in scene.story.attempts if a.fence > lost.fence), None)
-        if newer is not None:
-            lines.append(
-                scene.voice.say(
-                    "line_fence",
-                    worker=scene.name_of(lost.worker),
-                    at=scene.voice.moment(lost.ended_at or newer.started_at),
-                    old=lost.fence,
-                    new=newer.fence,
-                )
-            )
-    return tuple(lines)
-
-
-def _limit(scene: Scene) -> str:
-    row, voice = scene.row, scene.voice
-    detail = scene.detail()
-    if row.code == "limit_passed" and row.expires_at is not None:
-        allowed = voice.length(row.expires_at - row.scheduled_for)
-        return voice.say("limit_delay", at=voice.moment(row.expires_at), allowed=allowed)
-    closes = row.not_after if row.not_after is not None else detail.get("closes")
-    if isinstance(closes, int):
-        return voice.say("limit_window", at=voice.moment(closes))
-    return voice.say("limit_other", at=voice.moment(row.ended_at or scene.now))
-
-
-def _actor(scene: Scene) -> str:
-    for line in reversed(scene.story.ledger):
-        if line.actor:
-            return line.actor
-    return scene.row.actor if scene.row.state is State.CANCELLED and scene.row.origin is Origin.CANCEL else ""
-
-
-def _who(scene: Scene) -> dict[str, str]:
-    row, voice = scene.row, scene.voice
-    line = next((entry for entry in reversed(scene.story.ledger) if entry.actor), None)
-    detail = json.loads(line.detail or "{}") if line is not None else {}
-    reason = str(detail.get("reason") or scene.detail().get("reason") or row.note or "")
-    return {
-        "actor": _actor(scene) or voice.say("nobody"),
-        "ended": voice.moment(row.ended_at or (line.at if line is not None else scene.now)),
-        "reason": spaced(scene, reason) if reason else voice.say("no_reason"),
-    }

@@ -67,6 +67,8 @@ class Voice:
         """Tell a length, two units at most."""
         us = abs(us)
         zh = self.lang == "zh"
+        if us < SECOND // 10 and us:
+            return f"{max(1, us // 1000)} {'毫秒' if zh else 'ms'}"
         if us < 10 * SECOND and us % SECOND:
             return f"{us / SECOND:.1f} 秒" if zh else f"{us / SECOND:.1f} s"
         units = ((DAY, "d", "天"), (HOUR, "h", "小时"), (MINUTE, "min", "分钟"), (SECOND, "s", "秒"))

@@ -7,6 +7,7 @@ checked in ``evidence.py``.
 from __future__ import annotations
 
 import json
+import re
 
 from noonmark.core import times
 from noonmark.core.model import (
@@ -27,7 +28,8 @@ from noonmark.explain import evidence
 from noonmark.explain.absent import absence
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
 from noonmark.explain.find import Asked, Found, find
-from noonmark.explain.stories import in_range, short_error, tell
+from noonmark.explain.fragments import short_error
+from noonmark.explain.stories import in_range, tell
 from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
 
@@ -119,7 +121,7 @@ def _assemble(
         runs=story.attempts,
         run_lines=_run_lines(scene),
         lines=lines,
-        remedy=telling.remedy,
+        remedy=_filled_in(telling.remedy, row),
         commands=_commands(row, telling.outcome),
     )
 
@@ -186,7 +188,7 @@ def _standing(decision: Decision, voice: Voice) -> str:
 def _lines(scene: Scene) -> tuple[str, ...]:
     row, voice = scene.row, scene.voice
     lines: list[str] = []
-    if row.generation > 1:
+    if row.generation:
         lines.append(voice.say("line_generation", generation=row.generation))
     if row.note and row.origin in (Origin.MANUAL, Origin.BACKFILL):
         lines.append(voice.say("line_note", actor=row.actor or voice.say("nobody"), note=row.note))
@@ -238,6 +240,11 @@ def _commands(row: Occurrence, outcome: str) -> tuple[str, ...]:
     if outcome == "refused_duplicate" and row.duplicate_of:
         return (f"noonmark why --occurrence r{row.duplicate_of}",)
     return ()
+
+
+def _filled_in(remedy: str, row: Occurrence) -> str:
+    """Put this occurrence into the commands of a remedy, so that they can be copied."""
+    return re.sub(r"\bJOB\b", row.job, re.sub(r"\bRUN\b", f"r{row.id}", remedy))
 
 
 def _explain_absence(store: Store, found: Found, asked: Asked, voice: Voice) -> Explanation:

@@ -100,7 +100,7 @@ def _head(root: Map, reporter: Reporter) -> tuple[Map, Map | None]:
         reporter.at("", code, mark, detail)
 
     shapes.refuse_later(root, shapes.LATER_TOP, report)
-    for name in [name for name in root if name not in schema.KNOWN[""]]:
+    for name in [name for name in root if name not in schema.KNOWN[""] and not name.startswith("x-")]:
         _, mark = root.drop(name)
         hint, hint_zh = suggestion(name, "")
         report("unknown_field", shapes.at_name(mark), hint=hint, hint_zh=hint_zh)
@@ -177,7 +177,9 @@ def finish(
     problems = reporter.in_order()
     if problems and not keep_good:
         raise ProblemList(problems)
-    bad = {problem.job for problem in problems}
+    bad = {
+        problem.job for problem in reporter.problems
+    }  # a wrong default is told once, but spoils every job it reaches
     good = tuple(job for name, job in built.items() if name not in bad) if head_is_good else ()
     written = {name: fields for name, fields in jobs.items() if isinstance(fields, Map)}
     return Loaded(name=reporter.name, jobs=good, problems=tuple(problems), written=written)

@@ -160,6 +160,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
         *shapes.FLAT_WINDOW,
         *shapes.SCHEDULE_FIELDS,
         "max_delay_min",
+        "allow_weekend",
     ),
     "defaults": (*(name for name in DefaultsIn.model_fields if name != "schedule"), "tz", "timezone", "catchup"),
     "schedule": (*ScheduleIn.model_fields, "timezone"),
@@ -191,6 +192,7 @@ def schema() -> dict[str, Any]:
     parts["DefaultsIn"]["properties"].pop("schedule", None)
     parts["DefaultsIn"]["properties"]["tz"] = {"type": "string", "description": "Timezone of jobs that name none."}
     parts["JobIn"]["required"] = ["reason"]
+    whole["patternProperties"] = {"^x-": {"description": "A home for YAML anchors; not read."}}
     _short_shapes(parts)
     return whole
 
@@ -224,5 +226,8 @@ def _short_shapes(parts: dict[str, Any]) -> None:
     job["max_delay_min"] = catch_up["max_delay_min"] = minutes
     schedule["timezone"] = {"type": "string", "description": "Same as tz."}
     retry["max_attempts"] = {**retry["max"], "description": "Same as max (it counts retries)."}
+    count = {"type": "integer", "minimum": 0}
+    job["retry"] = {"anyOf": [count, {"$ref": "#/$defs/RetryIn"}], "description": job["retry"]["description"]}
     guardrails = parts["GuardrailsIn"]["properties"]
+    job["allow_weekend"] = {**guardrails["allow_weekend"], "description": "Short for guardrails.allow_weekend."}
     guardrails["execution_window"] = {"type": "string", "description": "Same as window.length."}

@@ -54,6 +54,8 @@ def normalise_job(job: Map, report: Report) -> Map:
     refuse_later(job, LATER_JOB, report)
     _gather_schedule(job, report)
     _gather_window(job, report)
+    _move(job, {"allow_weekend": "allow_weekend"}, "guardrails", report)
+    _gather_retry(job)
     for name, inside in (("catch_up", _catch_up), ("retry", _retry), ("guardrails", _guardrails), ("window", _window)):
         part = job.get(name)
         if isinstance(part, Map):
@@ -144,6 +146,16 @@ def _gather_schedule(job: Map, report: Report) -> None:
         moments = Seq(mark)
         moments.put(value, mark)
         chosen.put("at", moments, mark)
+
+
+def _gather_retry(job: Map) -> None:
+    """``retry: 5`` is ``retry: {max: 5}``, as in code."""
+    count = job.get("retry")
+    if isinstance(count, int) and not isinstance(count, bool):
+        mark = job.marks["retry"]
+        part = Map(mark)
+        part.put("max", count, mark)
+        job.put("retry", part, mark)
 
 
 def _gather_window(job: Map, report: Report) -> None:

@@ -100,6 +100,20 @@ def read_yaml(text: str, name: str) -> tuple[Any, list[Problem]]:
     return builder.value(node, Mark(1, 1, ""), 0), builder.problems
 
 
+def joined(text: str) -> str:
+    r"""Return the text with ``\ud83d\ude80`` (how JSON writes signs beyond the first plane) as the one sign it is.
+
+    Raises:
+        ValueError: half a sign, which no file, store or terminal could write down.
+    """
+    if text.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in text):
+        return text
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise ValueError("the text has half a sign (a lone surrogate)") from None
+
+
 def _first_line(error: Any) -> str:
     parts = [part for part in (error.context, error.problem) if part]
     return " ".join(", ".join(parts).split()) or "cannot be read"
@@ -151,12 +165,17 @@ class _Builder:
                 shown = key.value if key.id == "scalar" else "(a list or mapping)"
                 self.report("key_not_text", _mark(key, key, mark.path), value=shown)
                 continue
-            here = _mark(item, key, join(mark.path, key.value))
-            if key.value in result:
-                at_name = Mark(here.name_line, here.name_column, here.path)
-                self.report("yaml_duplicate_key", at_name, key=key.value, first=result.marks[key.value].name_line)
+            try:
+                name = joined(key.value)
+            except ValueError as error:
+                self.report("bad_value", _mark(key, key, mark.path), error=str(error))
                 continue
-            result.put(str(key.value), self.value(item, here, depth + 1), here)
+            here = _mark(item, key, join(mark.path, name))
+            if name in result:
+                at_name = Mark(here.name_line, here.name_column, here.path)
+                self.report("yaml_duplicate_key", at_name, key=name, first=result.marks[name].name_line)
+                continue
+            result.put(name, self.value(item, here, depth + 1), here)
         for item in merged:
             self.merge(result, item, mark, depth)
         return result
@@ -177,7 +196,7 @@ class _Builder:
         tag, text = str(node.tag).removeprefix(_TAG), node.value
         try:
             if tag == "str":
-                return text if node.style else Plain(text)
+                return joined(text) if node.style else Plain(joined(text))
             if tag == "timestamp":  # a date is text here: zones and impossible days are judged by the rules
                 return Plain(text)
             if tag == "null":

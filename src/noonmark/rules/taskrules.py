@@ -15,7 +15,7 @@ from typing import Any
 from noonmark.rules.build import Reporter
 from noonmark.rules.loader import Loaded, finish
 from noonmark.rules.problems import ProblemList
-from noonmark.rules.source import DEPTH_LIMIT, check_size, got, read_text, read_yaml, refusal, wanted
+from noonmark.rules.source import DEPTH_LIMIT, check_size, got, joined, read_text, read_yaml, refusal, wanted
 from noonmark.rules.tree import Map, Mark, Seq, join
 
 NAME = "TASK_RULES"
@@ -135,7 +135,9 @@ class _Reader:
             scalar = ast.literal_eval(node)
         except (ValueError, TypeError, RecursionError, MemoryError):
             scalar = ...
-        if scalar is None or isinstance(scalar, (str, bool, int, float)):
+        if isinstance(scalar, str):
+            return self.text(scalar, mark)
+        if scalar is None or isinstance(scalar, (bool, int, float)):
             return scalar
         self.reporter.at("", "py_not_literal", mark, {})
         return None
@@ -148,14 +150,22 @@ class _Reader:
                 shown = repr(key.value) if isinstance(key, ast.Constant) else "**" if key is None else "(an expression)"
                 self.reporter.at("", "key_not_text", self.mark(where, where, mark.path), {"value": shown})
                 continue
-            here = self.mark(item, key, join(mark.path, key.value))
-            if key.value in result:
+            name = self.text(key.value, self.mark(key, key, mark.path))
+            here = self.mark(item, key, join(mark.path, name))
+            if name in result:
                 at_name = Mark(here.name_line, here.name_column, here.path)
-                first = result.marks[key.value].name_line
-                self.reporter.at("", "yaml_duplicate_key", at_name, {"key": key.value, "first": first})
+                first = result.marks[name].name_line
+                self.reporter.at("", "yaml_duplicate_key", at_name, {"key": name, "first": first})
                 continue
-            result.put(key.value, self.value(item, here, depth + 1), here)
+            result.put(name, self.value(item, here, depth + 1), here)
         return result
+
+    def text(self, scalar: str, mark: Mark) -> str:
+        try:
+            return joined(scalar)
+        except ValueError as error:
+            self.reporter.at("", "bad_value", mark, {"error": str(error)})
+            return ""
 
     def mark(self, node: ast.expr, key: ast.expr, path: str) -> Mark:
         return Mark(node.lineno, self.column(node), path, key.lineno, self.column(key))

@@ -20,6 +20,7 @@ from noonmark.core.model import (
     Occurrence,
     Origin,
     Settlement,
+    State,
     WorkerInfo,
 )
 
@@ -51,6 +52,41 @@ def make_caller_row(name: str, *, at: Micros, **fields: Any) -> NewOccurrence:
         "revision": 1,
     }
     return NewOccurrence(**(defaults | fields))
+
+
+def make_row(row_id: int = 1, *, at: Micros = 1_000 * SECOND, **fields: Any) -> Occurrence:
+    """Make a row as a store hands it out: a pending scheduled one of ``job``, due, and looked at by w1."""
+    defaults: dict[str, Any] = {
+        "id": row_id,
+        "job": "job",
+        "subject": "",
+        "identity": f"t:{at}",
+        "key": f"key:{row_id}",
+        "generation": 1,
+        "claimed": False,
+        "state": State.PENDING,
+        "due_at": at,
+        "scheduled_for": at,
+        "nominal": "",
+        "business_date": "2026-11-28",
+        "origin": Origin.SCHEDULE,
+        "gated": True,
+        "params": "{}",
+        "revision": 1,
+        "fence": at,
+        "holder": "w1",
+        "looking": True,
+        "detail": "{}",
+        "created_at": at,
+        "queue": "default",
+    }
+    flags = dict.fromkeys(("frontier", "cancel_requested"), False)
+    numbers = dict.fromkeys(("attempt", "takeovers", "lost", "range_count", "priority"), 0)
+    texts = dict.fromkeys(("worker", "verdict", "code", "actor", "note"), "")
+    nothing = dict.fromkeys(
+        "not_before not_after expires_at started_at first_started_at ended_at duplicate_of range_until result error".split()
+    )
+    return Occurrence(**(defaults | flags | numbers | texts | nothing | fields))
 
 
 def make_series_row(name: str, *, at: Micros, **fields: Any) -> NewOccurrence:

@@ -1,7 +1,7 @@
 """An event loop that lives on a virtual clock, and is driven from outside.
 
-Promise: code that waits on this loop waits in virtual time only; a loop that nobody drives stands still, as a stopped
-process does, and one that is dropped is gone without running another line, as a killed one is.
+Promise: code that waits on this loop waits in virtual time only; a loop that nobody drives stands still, as a
+stopped process does.
 
 Rule of the file: no sockets, no threads, no machine time.
 """
@@ -57,8 +57,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.run_forever()
         return self._input.turns - before > 1  # the last turn is the one that stops
 
-    def vanish(self) -> None:
-        """Be gone, as after SIGKILL: no pending task runs another line that could matter."""
+    def bury(self) -> None:
+        """Unwind what is left of a loop that will not be driven any more, and give its parts back."""
+        for _ in range(3):
+            tasks = asyncio.all_tasks(self)
+            for task in tasks:
+                task.cancel()
+            self.drain()
         for task in asyncio.all_tasks(self):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
         self.close()

@@ -1,7 +1,7 @@
 """A deterministic world in which several real engines share one store, and time passes only when told to.
 
-Promises: the engine's own loop runs here, not a model of it; the same seed gives the same story; a replica can be killed
-(everything in its memory is gone), stopped and continued (as by SIGSTOP and SIGCONT) at any instant.
+Promises: the engine's own loop runs here, not a model of it; the same seed gives the same story; a replica can be
+killed (everything in its memory is gone), stopped and continued (as by SIGSTOP and SIGCONT) at any instant.
 
 Rule of the file: jobs run inline on their replica's virtual loop; nothing waits in real time.
 """
@@ -11,24 +11,21 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from noonmark.core.durations import parse_duration
-from noonmark.core.model import SECOND, Fact, Job, Micros, NewOccurrence, Occurrence, Query, WorkerInfo
+from noonmark.core.model import SECOND, Fact, Job, Micros, NewOccurrence, Occurrence, Origin, Query, WorkerInfo
 from noonmark.core.series import row_for_call
-from noonmark.engine.errors import GateClosed
-from noonmark.engine.executor import Callbacks, Inbox, execute_async, execute_sync
-from noonmark.engine.gate import Outage, backoff
+from noonmark.engine.executor import Callbacks
 from noonmark.engine.loop import Engine
 from noonmark.engine.registry import Registry
-from noonmark.engine.runs import Run
 from noonmark.engine.signals import Happening
-from noonmark.ports.store import Store, StoreError, StoreUnreachable
+from noonmark.ports.store import Store
 from noonmark.stores.memory import MemoryStore
 from noonmark.testing.clock import VirtualClock
+from noonmark.testing.inline import DirectGate, InlineExecutor
 from noonmark.testing.virtual import VirtualLoop
 
 P = ParamSpec("P")
@@ -42,102 +39,6 @@ class Effect:
     at: Micros  # the store's time
     replica: int
     name: str
-
-
-class DirectGate:
-    """A gate without a thread: verbs are called at once, with a little virtual latency around them."""
-
-    def __init__(self, clock: VirtualClock, dice: random.Random, latency: Micros) -> None:
-        self._dice = dice
-        self._latency = latency
-        self._outage = Outage(clock, None)
-        self._before: dict[str, list[Callable[[], None]]] = defaultdict(list)
-        self._failures = 0
-        self._lost_replies = 0
-        self.is_dead = False
-        self.calls: list[str] = []
-
-    def before(self, verb: str, act: Callable[[], None]) -> None:
-        """Do something at the very moment before the next call of a verb."""
-        self._before[verb].append(act)
-
-    def fail(self, calls: int) -> None:
-        """Let the next calls fail as if the store were away."""
-        self._failures += calls
-
-    def lose_replies(self, calls: int) -> None:
-        """Let the next calls be carried out, but their answers be lost."""
-        self._lost_replies += calls
-
-    async def call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Carry out one verb, repeating it while the store is away."""
-        failures = 0
-        while True:
-            await asyncio.sleep(self._dice.random() * self._latency / 1e6)
-            try:
-                answer = self._do(verb, *args, **kwargs)
-            except StoreError as error:
-                self._outage.failed(error)
-                await asyncio.sleep(backoff(failures, self._dice.random()))
-                failures += 1
-                continue
-            self._outage.answered()
-            await asyncio.sleep(self._dice.random() * self._latency / 1e6)
-            return answer
-
-    def submit(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Carry out one verb for a job; the future is done."""
-        future: Future[T] = Future()
-        try:
-            future.set_result(self._do(verb, *args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-    def _do(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        if self.is_dead:
-            raise GateClosed("this replica was killed")
-        name = getattr(verb, "__name__", "?")
-        self.calls.append(name)
-        if self._before[name]:
-            self._before[name].pop(0)()
-        if self._failures:
-            self._failures -= 1
-            raise StoreUnreachable("the virtual store is away")
-        answer = verb(*args, **kwargs)
-        if self._lost_replies:
-            self._lost_replies -= 1
-            raise StoreUnreachable("the answer was lost")
-        return answer
-
-
-class InlineExecutor:
-    """Runs jobs as tasks on the replica's own loop; a sync job takes no virtual time."""
-
-    def __init__(self, inbox: Inbox, callbacks: Callbacks) -> None:
-        self._inbox = inbox
-        self._callbacks = callbacks
-
-    def start(self, runs: Sequence[Run]) -> None:
-        """Begin these runs."""
-        for run in runs:
-            run.handle = asyncio.get_running_loop().create_task(self._drive(run))
-
-    def stop(self, run: Run) -> None:
-        """Cancel the run's task."""
-        run.lost = run.lost or run.stop_reason == "lost"
-        if run.handle is not None:
-            run.handle.cancel()
-
-    def close(self) -> None:
-        """Nothing to give back."""
-
-    async def _drive(self, run: Run) -> None:
-        if run.handler.kind == "async":
-            self._inbox.put(await execute_async(run, self._callbacks))
-        else:
-            self._inbox.put(execute_sync(run, self._callbacks))
-        self._inbox.flush()
 
 
 class Replica:
@@ -196,10 +97,14 @@ class Replica:
         return [happening for happening in self.happenings if isinstance(happening, kind)]
 
     def vanish(self) -> None:
-        """Be killed."""
+        """Be killed: not another line of this replica runs, and nothing it holds reaches the store again."""
         self.is_alive = False
         self.gate.is_dead = True
-        self.loop.vanish()
+
+    def bury(self) -> None:
+        """Unwind the remains, long after anybody could notice."""
+        self.vanish()
+        self.loop.bury()
 
 
 class World:
@@ -223,6 +128,7 @@ class World:
         self.jobs: dict[str, tuple[Job, Callable[..., Any]]] = {}
         self.effects: list[Effect] = []
         self.replicas: list[Replica] = []
+        self._every: list[Replica] = []  # those that were killed, too
         self._wanted = replicas
         self._incarnations: dict[int, int] = defaultdict(int)
         self._requests = 0
@@ -337,9 +243,8 @@ class World:
 
     def close(self) -> None:
         """End the world."""
-        for replica in self.replicas:
-            if replica.is_alive:
-                replica.vanish()
+        for replica in self._every:
+            replica.bury()
         self.store.close()
 
     # -- what jobs and people do ----------------------------------------------------------------------
@@ -359,8 +264,6 @@ class World:
 
     def later(self, job: Job, delay: str = "0s", **params: Any) -> int:
         """Ask for one run after a delay; returns the occurrence."""
-        from noonmark.core.model import Origin
-
         now = self.store.now()
         request = self._request()
         revision = self.store.jobs([job.name])[0].revision
@@ -390,7 +293,9 @@ class World:
 
     def _replica(self, number: int) -> Replica:
         self._incarnations[number] += 1
-        return Replica(self, number, self._incarnations[number])
+        replica = Replica(self, number, self._incarnations[number])
+        self._every.append(replica)
+        return replica
 
 
 def sleeping(world: World, name: str, length: str) -> Callable[[], Awaitable[None]]:

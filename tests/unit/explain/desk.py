@@ -1,6 +1,6 @@
 """A desk with a memory store, a virtual clock and a rule: enough engine to make every story that ``why`` can tell.
 
-Rule of the file: rows come about through the port's verbs, as the engine makes them; nothing is written behind its back.
+Rule of the file: rows come about through the port's verbs, as the engine makes them; nothing goes behind its back.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Desk:
 
     def take(self, worker: str = "w1", *, runnable: bool = True) -> tuple[Occurrence, ...]:
         """Take what is due."""
-        can = {name: LEASE for name in self.jobs} if runnable else {}
+        can = dict.fromkeys(self.jobs, LEASE) if runnable else {}
         return self.store.take(self.request(), worker, limit=10, runnable=can, look_lease=LOOK_LEASE).rows
 
     def look(self, worker: str = "w1", *, lease: Micros = LEASE) -> Occurrence:
@@ -168,9 +168,7 @@ class Desk:
 
     def fail(self, row: Occurrence, *, wait: Micros = SECOND, error: str = "TimeoutError: after 120 s") -> Occurrence:
         """End an attempt in an error, another one is due."""
-        return self.finish(
-            row, Event.FAIL_RETRY, due_at=self.now + wait, code="failed_retry", detail="{}", error=error
-        )
+        return self.finish(row, Event.FAIL_RETRY, due_at=self.now + wait, code="failed_retry", detail="{}", error=error)
 
     def take_over(self, worker: str = "w2") -> Occurrence:
         """Look at a lapsed run and start it again."""

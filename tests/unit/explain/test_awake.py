@@ -10,9 +10,13 @@ from noonmark.testing.builders import make_worker
 NOW = 1_000
 
 
-def worker(name: str, start: int, seen: int, *, until: int | None = None, ended: int | None = None, jobs: tuple[str, ...] = ()):  # noqa: ANN201
+def worker(
+    name: str, start: int, seen: int, *, until: int | None = None, ended: int | None = None, jobs: tuple[str, ...] = ()
+):
     card = make_worker(name, jobs=jobs)
-    return replace(card, started_at=start, seen_at=seen, until=until if until is not None else seen + 30, ended_at=ended)
+    return replace(
+        card, started_at=start, seen_at=seen, until=until if until is not None else seen + 30, ended_at=ended
+    )
 
 
 def test_overlapping_lives_are_one_span_and_the_silent_lived_until_last_heard_of() -> None:

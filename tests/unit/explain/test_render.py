@@ -38,8 +38,15 @@ def test_without_unicode_the_marks_are_ascii() -> None:
 
 
 def test_chinese_checks_line_up_by_columns_not_by_characters() -> None:
-    lines = [line for line in explanation_text(why(missed().store, "digest", lang="zh")).splitlines() if line[2:3] in "✔✖-"]
-    starts = {width(line[: line.index(wanted)]) for line in lines for wanted in ("30 18 * * *", "18:30-20:00") if wanted in line}
+    lines = [
+        line for line in explanation_text(why(missed().store, "digest", lang="zh")).splitlines() if line[2:3] in "✔✖-"
+    ]
+    starts = {
+        width(line[: line.index(wanted)])
+        for line in lines
+        for wanted in ("30 18 * * *", "18:30-20:00")
+        if wanted in line
+    }
     assert len(starts) == 1
 
 
@@ -75,8 +82,12 @@ def test_width_counts_wide_characters_twice_and_combining_ones_not_at_all() -> N
 
 def test_lengths_are_told_in_two_units_at_most() -> None:
     here = Voice()
-    assert [here.length(us) for us in (0, 200_000, 9 * SECOND, 42 * MINUTE, 2 * HOUR + 5 * MINUTE, 3 * DAY + HOUR, 40 * DAY)] == [
+    assert [
+        here.length(us)
+        for us in (0, 3_000, 200_000, 9 * SECOND, 42 * MINUTE, 2 * HOUR + 5 * MINUTE, 3 * DAY + HOUR, 40 * DAY)
+    ] == [
         "0 s",
+        "3 ms",
         "0.2 s",
         "9 s",
         "42 min",

@@ -8,7 +8,19 @@ from typing import Any
 import pytest
 from desk import DIGEST, TICK, Desk, at
 
-from noonmark.core.model import HOUR, MINUTE, SECOND, Cron, Event, NewOccurrence, Occurrence, Origin, Query, State, Tallies
+from noonmark.core.model import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    Cron,
+    Event,
+    NewOccurrence,
+    Occurrence,
+    Origin,
+    Query,
+    State,
+    Tallies,
+)
 from noonmark.explain.report import report_json, report_line, report_text
 from noonmark.explain.verify import Report, verify
 from noonmark.explain.voice import Voice
@@ -72,12 +84,16 @@ def test_a_moment_that_vanished_from_the_ledger_is_missing(desk: Desk) -> None:
     assert kinds(report) == ["missing"]
     assert report.problems[0].at == gone
     assert (report.due, report.accounted, report.missing) == (12, 11, 1)
-    assert "noonmark why tick --at 2026-11-27T12:30:00+08:00" in report_text(report, Voice(zone="Asia/Shanghai", now=desk.now))
+    assert "noonmark why tick --at 2026-11-27T12:30:00+08:00" in report_text(
+        report, Voice(zone="Asia/Shanghai", now=desk.now)
+    )
 
 
 def test_two_successes_of_one_key_and_generation_are_found(desk: Desk) -> None:
     run_ticks(desk, 3)
-    report = verify(Tampered(desk, rows=lambda row: replace(row, key="same") if row.state is State.SUCCESS else row), NOON)
+    report = verify(
+        Tampered(desk, rows=lambda row: replace(row, key="same") if row.state is State.SUCCESS else row), NOON
+    )
     assert kinds(report) == ["twice", "twice"]
     assert not report.ok
 
@@ -107,8 +123,8 @@ def test_a_range_record_accounts_for_every_moment_in_it(desk: Desk) -> None:
         range_count=9,
         revision=1,
     )
-    latest = _moment(desk, "2026-11-27T13:00:00")
-    following = replace(_moment(desk, "2026-11-27T13:05:00"), frontier=True)
+    latest = _moment("2026-11-27T13:00:00")
+    following = replace(_moment("2026-11-27T13:05:00"), frontier=True)
     from noonmark.core.model import Gates, Settlement
 
     item = Settlement(
@@ -127,7 +143,7 @@ def test_a_range_record_accounts_for_every_moment_in_it(desk: Desk) -> None:
     assert report.outcomes == {"on_time": 2, "skipped": 10}
 
 
-def _moment(desk: Desk, text: str) -> NewOccurrence:
+def _moment(text: str) -> NewOccurrence:
     from noonmark.core import series
 
     (moment,) = series.moments_between(TICK, at(text) - 1, at(text), limit=2)
@@ -188,7 +204,9 @@ def test_a_series_without_a_frontier_row_breaks_the_invariant(desk: Desk) -> Non
 
 def test_more_attempts_than_the_rule_allows_are_found(desk: Desk) -> None:
     run_ticks(desk, 1)
-    report = verify(Tampered(desk, rows=lambda row: replace(row, attempt=9) if row.state is State.SUCCESS else row), NOON)
+    report = verify(
+        Tampered(desk, rows=lambda row: replace(row, attempt=9) if row.state is State.SUCCESS else row), NOON
+    )
     assert kinds(report) == ["attempts"]
 
 
@@ -222,7 +240,9 @@ def test_an_ended_job_promises_nothing_more(desk: Desk) -> None:
 def test_a_rule_that_cannot_be_read_is_said_and_not_guessed(desk: Desk) -> None:
     from noonmark.core.model import Activation
 
-    change = Activation(name="odd", rule='{"v": 99, "name": "odd"}', digest="d", expected_revision=0, effective_at=desk.now)
+    change = Activation(
+        name="odd", rule='{"v": 99, "name": "odd"}', digest="d", expected_revision=0, effective_at=desk.now
+    )
     desk.store.activate(desk.request(), [change], actor="test")
     desk.later(MINUTE)
     assert kinds(verify(desk.store, NOON)) == ["unreadable"]
@@ -239,7 +259,12 @@ def test_a_job_on_each_worker_is_expected_only_while_that_worker_lived() -> None
     rows = series.frontier_rows(job, desk.now, revision=1, worker="w1")
     (known,) = desk.store.jobs(["metrics"])
     change = Activation(
-        name="metrics", rule=known.rule, digest=known.digest, expected_revision=1, effective_at=known.effective_at, frontiers=rows
+        name="metrics",
+        rule=known.rule,
+        digest=known.digest,
+        expected_revision=1,
+        effective_at=known.effective_at,
+        frontiers=rows,
     )
     desk.store.activate(desk.request(), [change], actor="w1")
     desk.until("2026-11-27T12:07:00")

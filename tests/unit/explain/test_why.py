@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 from desk import DIGEST, TICK, Desk, at
 
-from noonmark.core.model import HOUR, MINUTE, SECOND, Cron, Event, NewOccurrence, Origin, Retry, State
+from noonmark.core.model import HOUR, MINUTE, SECOND, Act, Activation, Cron, Event, NewOccurrence, Origin, Retry, State
 from noonmark.core.model import Guardrails as Guards
 from noonmark.core.series import row_for_call
 from noonmark.explain.explanation import Explanation
 from noonmark.explain.find import NotFound
 from noonmark.explain.why import why
+from noonmark.testing.builders import make_frontier
 
 
 @pytest.fixture
@@ -101,12 +102,10 @@ def test_a_missed_one_that_nobody_was_awake_for_says_so(desk: Desk) -> None:
     desk.beat()
     desk.look()
     told = why(desk.store, "digest")
-    assert told.sentence == (
-        "It did not run: no worker was awake from 14:00 to 20:10, and its window closed at 20:00."
-    )
+    assert told.sentence == ("It did not run: no worker was awake from 14:00 to 20:10, and its window closed at 20:00.")
 
 
-def test_a_weekend_skip_names_the_rule(desk: Desk) -> None:
+def test_a_weekend_skip_names_the_rule() -> None:
     guarded = Desk("2026-11-28T12:00:00")
     guarded.register(replace(DIGEST, guardrails=Guards(allow_weekend=False)))
     guarded.until("2026-11-28T18:30:00")
@@ -166,7 +165,7 @@ def test_a_duplicate_names_the_holder(desk: Desk) -> None:
     assert told.commands == (f"noonmark why --occurrence r{done.id}",)
     holder = why(desk.store, key="digest:2026-11-27")
     assert holder.occurrence_id == done.id
-    assert any("1 duplicates of this key were refused" in line for line in holder.lines)
+    assert any("Duplicates of this key that were refused: 1 " in line for line in holder.lines)
 
 
 def test_a_retry_says_which_attempt_failed_and_when_the_next_is_due(desk: Desk) -> None:
@@ -176,9 +175,7 @@ def test_a_retry_says_which_attempt_failed_and_when_the_next_is_due(desk: Desk) 
     desk.fail(desk.look(), wait=4 * SECOND, error="Traceback\n  File x\nTimeoutError: after 120 s")
     told = why(desk.store, "digest")
     assert told.outcome == "retrying"
-    assert told.sentence == (
-        "Try 1 of 5 failed (TimeoutError: after 120 s); try 2 is due at 18:30:04 (in 4 s)."
-    )
+    assert told.sentence == ("Try 1 of 5 failed (TimeoutError: after 120 s); try 2 is due at 18:30:04 (in 4 s).")
 
 
 def test_a_success_after_retries_says_how_many_failed(desk: Desk) -> None:
@@ -205,7 +202,9 @@ def test_a_takeover_names_who_died_and_both_fences(desk: Desk) -> None:
     second = desk.take_over("w2")
     desk.later(SECOND)
     running = why(desk.store, "digest")
-    assert running.sentence.startswith("It is running again, on try 2: w1 (pid 4101) was last heard of at 18:30 and is gone")
+    assert running.sentence.startswith(
+        "It is running again, on try 2: w1 (pid 4101) was last heard of at 18:30 and is gone"
+    )
     desk.finish(second, worker="w2")
     told = why(desk.store, "digest")
     assert told.outcome == "taken_over"
@@ -225,7 +224,10 @@ def test_a_takeover_from_a_paused_worker_says_that_it_lives_on(desk: Desk) -> No
     desk.later(10 * SECOND)
     desk.beat("w1")
     desk.finish(second, worker="w2")
-    assert "w1 stopped renewing its lease although it lived on (last heard of at 18:30:41)" in why(desk.store, "digest").sentence
+    assert (
+        "w1 stopped renewing its lease although it lived on (last heard of at 18:30:41)"
+        in why(desk.store, "digest").sentence
+    )
 
 
 def test_a_lapsed_run_that_nobody_looked_at_says_so(desk: Desk) -> None:
@@ -261,6 +263,74 @@ def test_a_final_failure_gives_the_reason_and_the_way_out(desk: Desk) -> None:
     assert told.sentence.startswith("It needs a person: ")
     assert "1 of 5 tries were made" in told.sentence
     assert told.commands[0] == f"noonmark retry r{row.id}"
+
+
+def test_the_remedy_names_the_run_and_the_job_to_copy(desk: Desk) -> None:
+    desk.signal("corpus:2026-11-27")
+    desk.until("2026-11-27T18:30:00")
+    row = desk.look()
+    desk.finish(row, Event.FAIL_MANUAL, code="failed_final", detail="{}", error="ValueError: x")
+    remedy = why(desk.store, "digest").remedy
+    assert f"noonmark retry r{row.id}" in remedy
+    assert "RUN" not in remedy
+
+
+def test_a_run_that_somebody_asked_to_stop_says_who(desk: Desk) -> None:
+    desk.signal("corpus:2026-11-27")
+    desk.until("2026-11-27T18:30:00")
+    row = desk.look()
+    desk.act("cancel", occurrence_id=row.id, reason="wrong corpus")
+    assert "ann asked for it to be cancelled" in why(desk.store, "digest").sentence
+
+
+def test_a_job_whose_rule_is_from_a_newer_version_is_still_explained(desk: Desk) -> None:
+    change = Activation(
+        name="odd",
+        rule='{"v": 99, "name": "odd"}',
+        digest="d",
+        expected_revision=0,
+        effective_at=desk.now,
+        frontiers=(make_frontier("t:1", at=desk.now + HOUR, job="odd", key="odd:1"),),
+    )
+    desk.store.activate(desk.request(), [change], actor="test")
+    assert why(desk.store, "odd").sentence == "It is not due yet: it is due 05:00 (in 1 h)."
+    assert why(desk.store, "odd", at="2026-11-27T04:30").code == "rule_unreadable"
+
+
+def test_a_row_that_waits_for_a_handler_says_so(desk: Desk) -> None:
+    desk.until("2026-11-27T18:30:00")
+    desk.beat()
+    (row,) = desk.take()
+    wait = desk.now + 5 * MINUTE
+    desk.finish(row, Event.PARK, due_at=wait, verdict="skip_dep", code="handler_missing", detail='{"job": "digest"}')
+    told = why(desk.store, "digest")
+    assert told.outcome == "waiting"
+    assert told.code == "handler_missing"
+    assert told.remedy
+
+
+def test_a_scheduled_moment_whose_key_was_run_by_hand_names_that_run(desk: Desk) -> None:
+    desk.signal("corpus:2026-11-27")
+    by_hand = row_for_call(
+        DIGEST,
+        request_id="hand",
+        due_at=desk.now,
+        params={},
+        key=None,
+        revision=1,
+        now=desk.now,
+        origin=Origin.MANUAL,
+        business_date="2026-11-27",
+    )
+    (held,) = desk.store.add(desk.request(), [by_hand])
+    desk.act("mark_done", occurrence_id=held.id, reason="sent by hand")
+    desk.until("2026-11-27T18:30:00")
+    row = desk.look()
+    assert row.verdict == "skip_duplicated"
+    told = why(desk.store, occurrence_id=row.id)
+    assert told.sentence.startswith(
+        f"It was refused as a duplicate: digest:2026-11-27 is held by r{held.id} (digest), SUCCESS"
+    )
 
 
 def test_a_cancelled_one_says_who_and_why(desk: Desk) -> None:
@@ -340,6 +410,18 @@ def test_a_moment_behind_the_frontier_with_nobody_awake_says_so() -> None:
         "Nothing has happened yet for Fri 27 Nov 2026 12:30: no worker was awake from Fri 27 Nov 2026 12:04 to now. "
         "The first one to wake sees to it."
     )
+
+
+def test_a_moment_that_the_ledger_lost_is_said_to_be_unaccounted_for() -> None:
+    desk = Desk()
+    desk.register(TICK)
+    desk.until("2026-11-27T13:00:30")
+    desk.register(replace(TICK, reason="edited while nobody was awake"))
+    desk.store.act(desk.request(), Act(kind="cancel", actor="ann", occurrence_id=1))
+    desk.beat()
+    told = why(desk.store, "tick", at="2026-11-27T12:30")
+    assert told.code == "unaccounted"
+    assert told.outcome == "missed"
 
 
 def test_a_moment_inside_a_range_record_says_what_counts_instead() -> None:

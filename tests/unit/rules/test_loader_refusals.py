@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -191,8 +192,24 @@ def test_a_bad_head_leaves_no_job_to_trust() -> None:
     assert [each.code for each in loaded.problems] == ["duration_not_text"]
 
 
+def test_a_wrong_default_is_told_once_and_spoils_every_job_it_reaches() -> None:
+    text = """version: 1
+defaults: {timeout: 90x}
+jobs:
+  a: {every: 5m, reason: ok}
+  b: {every: 5m, reason: ok}
+  c: {every: 5m, timeout: 5m, reason: ok}
+"""
+    loaded = loader.loads(text, keep_good=True)
+    assert [job.name for job in loaded.jobs] == ["c"]
+    assert [(each.code, each.path) for each in loaded.problems] == [("bad_duration", "defaults.timeout")]
+
+
 def test_a_name_written_twice_spoils_its_own_job_only() -> None:
-    text = "version: 1\njobs:\n  a: {every: 5m, every: 6m, reason: ok}\n  b: {every: 5m, reason: ok}\n  b: {every: 6m, reason: ok}\n"
+    text = (
+        "version: 1\njobs:\n  a: {every: 5m, every: 6m, reason: ok}\n"
+        "  b: {every: 5m, reason: ok}\n  b: {every: 6m, reason: ok}\n"
+    )
     loaded = loader.loads(text, keep_good=True)
     assert [job.name for job in loaded.jobs] == []
     assert [(each.job, each.code, each.place.line) for each in loaded.problems] == [
@@ -241,7 +258,7 @@ def test_a_file_that_is_wrong_as_a_whole_is_refused_in_words(text: str, code: st
 def test_a_billion_laughs_are_refused_quickly() -> None:
     bomb = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
     names = "abcdefghi"
-    bomb += [f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]" for a, b in zip(names, names[1:], strict=False)]
+    bomb += [f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]" for a, b in pairwise(names)]
     with pytest.raises(ProblemList) as refused:
         loader.loads("\n".join(bomb))
     (found,) = refused.value.problems
@@ -249,7 +266,7 @@ def test_a_billion_laughs_are_refused_quickly() -> None:
     assert str(ALIAS_LIMIT) in found.text()
 
 
-@pytest.mark.parametrize("text", ["a: &a [*a]", "a: &a {b: *a}", "[" * 5000, "{a: " * 200 + "1" + "}" * 200])
+@pytest.mark.parametrize("text", ["a: &a [*a]", "a: &a {b: *a}", "[" * 1000, "{a: " * 200 + "1" + "}" * 200])
 def test_endless_or_deep_nesting_is_refused(text: str) -> None:
     with pytest.raises(ProblemList) as refused:
         loader.loads(text)
@@ -314,14 +331,20 @@ def test_a_long_chain_of_jobs_is_no_circle() -> None:
 
 
 def test_a_success_of_a_job_on_each_worker_cannot_be_waited_for() -> None:
-    text = "version: 1\njobs:\n  m: {every: 1m, scope: each_worker, reason: x}\n  r: {every: 5m, reason: x, depends_on: [{success: m}]}\n"
+    text = (
+        "version: 1\njobs:\n  m: {every: 1m, scope: each_worker, reason: x}\n"
+        "  r: {every: 5m, reason: x, depends_on: [{success: m}]}\n"
+    )
     with pytest.raises(ProblemList) as refused:
         loader.loads(text)
     assert [each.code for each in refused.value.problems] == ["success_each_worker"]
 
 
 def test_a_job_on_each_worker_cannot_wait_for_a_success() -> None:
-    text = "version: 1\njobs:\n  m: {every: 1m, scope: each_worker, reason: x, depends_on: [{success: r}]}\n  r: {every: 5m, reason: x}\n"
+    text = (
+        "version: 1\njobs:\n  m: {every: 1m, scope: each_worker, reason: x, depends_on: [{success: r}]}\n"
+        "  r: {every: 5m, reason: x}\n"
+    )
     with pytest.raises(ProblemList) as refused:
         loader.loads(text)
     assert [each.code for each in refused.value.problems] == ["each_worker_waits"]

@@ -96,6 +96,8 @@ SAME = [
     ("catch_up: {enabled: false}", "catch_up: {missed: skip}"),
     ("catch_up: {enabled: true}", "catch_up: {}"),
     ("retry: {max_attempts: 3}", "retry: {max: 3}"),
+    ("retry: 3", "retry: {max: 3}"),
+    ("allow_weekend: false", "guardrails: {allow_weekend: false}"),
     ("retry: {backoff: 2s..3m}", "retry: {base: 2s, cap: 3m}"),
     ("depends_on: a.ready", "depends_on: [a.ready]"),
     ("depends_on: [a.ready]", "depends_on: [{flag: a.ready}]"),
@@ -131,7 +133,7 @@ def test_moments_keep_their_zone_instead_of_becoming_instants(job_of: JobOf) -> 
     assert job.trigger == At(moments=("2027-03-28T02:30:00", "2027-03-27T18:30:00Z"), tz="Europe/Berlin")
 
 
-def test_defaults_fill_in_and_never_override(job_of: JobOf) -> None:
+def test_defaults_fill_in_and_never_override() -> None:
     text = """version: 1
 defaults:
   timezone: Asia/Shanghai
@@ -153,8 +155,9 @@ jobs:
 
 def test_anchors_and_merges_of_yaml_work_and_what_is_written_stands() -> None:
     text = """version: 1
+x-usual: &usual {every: 5m, reason: x, timeout: 5m}
 jobs:
-  a: &usual {every: 5m, reason: x, timeout: 5m}
+  a: *usual
   b: {<<: *usual, timeout: 6m}
   c: *usual
 """
@@ -162,11 +165,12 @@ jobs:
     assert (a.timeout, b.timeout, c.timeout) == (5 * MINUTE, 6 * MINUTE, 5 * MINUTE)
 
 
-def test_non_ascii_works_everywhere(job_of: JobOf, tmp_path: Path) -> None:
+def test_non_ascii_works_everywhere(tmp_path: Path) -> None:
     path = tmp_path / "规则.yaml"
     path.write_text(
-        "\ufeffversion: 1\njobs:\n  日报:\n    cron: '0 9 * * *'\n    tz: Asia/Shanghai\n    key: '日报:{business_date}'\n"
-        "    depends_on: ['数据就绪:{date}']\n    params: {渠道: 运营 🚀}\n    reason: 运营九点看日报。\n",
+        "\ufeffversion: 1\njobs:\n  日报:\n    cron: '0 9 * * *'\n    tz: Asia/Shanghai\n"
+        "    key: '日报:{business_date}'\n    depends_on: ['数据就绪:{date}']\n"
+        "    params: {渠道: 运营 🚀}\n    reason: 运营九点看日报。\n",
         encoding="utf-8",
     )
     (job,) = loader.load(path).jobs
@@ -178,6 +182,10 @@ def test_json_is_yaml() -> None:
     text = '{"version": 1, "jobs": {"a": {"schedule": {"every": "5m"}, "window": {"length": "2h"}, "reason": "x"}}}'
     (job,) = loader.loads(text).jobs
     assert job.window == Window(length=2 * HOUR)
+
+
+def test_signs_that_json_writes_in_two_halves_are_one(job_of: JobOf) -> None:
+    assert job_of('params: {a: "\\ud83d\\ude80"}').params == {"a": "🚀"}
 
 
 def test_no_jobs_at_all_is_said_by_an_empty_mapping() -> None:

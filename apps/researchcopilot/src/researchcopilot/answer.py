@@ -30,6 +30,8 @@ WEAK = 0.35
 """Passages ranked below this share of the best one are left out: they match by accident."""
 FOREIGN = 0.3
 """What a passage in another language than the question's is worth: more than nothing, less than its translation."""
+FRAGMENT = 0.3
+"""What a sentence that does not begin like one is worth."""
 _CITED = re.compile(r"\[(\d{1,2})\]")
 
 Sentence = tuple[int, str]
@@ -113,7 +115,10 @@ def choose(question: str, candidates: Sequence[Sentence], *, limit: int = SENTEN
         shared = sum(weight.get(word, 0.0) for word in left & right)
         return shared / (math.log(2 + len(left)) + math.log(2 + len(right))) if shared else 0.0
 
-    start = [likeness(bag, wanted) / (1 + 0.2 * number) for bag, (number, _) in zip(bags, candidates, strict=True)]
+    start = [
+        likeness(bag, wanted) * (1.0 if _is_whole(text) else FRAGMENT) / (1 + 0.2 * number)
+        for bag, (number, text) in zip(bags, candidates, strict=True)
+    ]
     if not any(start):
         return []
     total = sum(start)
@@ -146,6 +151,10 @@ def gist(answer: Answer, *, limit: int = 240) -> str:
 def _quotable(passage: Passage) -> list[str]:
     """Whole sentences of a sensible length; list crumbs and endless lines are no answer."""
     return [text for text in sentences(passage.text) if len(terms(text)) >= 3 and len(text) <= 400]
+
+
+def _is_whole(text: str) -> bool:
+    return text[0].isupper() or text[0].isdigit() or is_chinese(text[0])
 
 
 def _bag(text: str) -> frozenset[str]:

@@ -55,7 +55,7 @@ class Page:
 class Part:
     """One worker's figures for one date, counted up to ``until`` (at most the date's end)."""
 
-    worker: str
+    name: str
     date: str
     until: datetime
     answered: int
@@ -198,23 +198,28 @@ class Data:
 
     # -- metrics ------------------------------------------------------------------------------------
 
-    def put_parts(self, worker: str, minute: datetime) -> list[Part]:
-        """Count what this worker did up to ``minute`` and store it as its own part of each date it concerns.
+    def put_parts(self, name: str, minute: datetime, *, worker: str) -> list[Part]:
+        """Count what a worker process did up to ``minute`` and store it, as its own part of each date it concerns.
+
+        Args:
+            name: the part's name, a worker incarnation as the scheduler knows it.
+            minute: the end of the last minute counted.
+            worker: the process, as it signs its answers.
 
         Counted from the runs, not added up: counting twice gives the same row, and a minute that was missed is made up
         for by the next one, the last minutes of yesterday included.
         """
         with self._write() as db:
-            last = _rows(db, "SELECT max(until) FROM parts WHERE worker=?", (worker,))[0][0]
+            last = _rows(db, "SELECT max(until) FROM parts WHERE name=?", (name,))[0][0]
             day = _day_before(minute)
             first = day if last is None else min(day, _day_before(_moment(last)))
             parts = []
             while first <= day:
-                parts.append(self._put_part(db, worker, first, min(minute, end_of(first))))
+                parts.append(self._put_part(db, name, worker, first, min(minute, end_of(first))))
                 first = _next_day(first)
             return parts
 
-    def _put_part(self, db: apsw.Connection, worker: str, day: str, until: datetime) -> Part:
+    def _put_part(self, db: apsw.Connection, name: str, worker: str, day: str, until: datetime) -> Part:
         answered, failed, seconds = _rows(
             db,
             "SELECT count(*) FILTER (WHERE state='answered'), count(*) FILTER (WHERE state='failed'),"
@@ -222,20 +227,20 @@ class Data:
             (worker, _us(end_of(_previous_day(day))), _us(until)),
         )[0]
         db.execute(
-            "INSERT INTO parts(worker, date, until, answered, failed, seconds) VALUES (?,?,?,?,?,?)"
-            " ON CONFLICT(worker, date) DO UPDATE SET until=excluded.until, answered=excluded.answered,"
+            "INSERT INTO parts(name, date, until, answered, failed, seconds) VALUES (?,?,?,?,?,?)"
+            " ON CONFLICT(name, date) DO UPDATE SET until=excluded.until, answered=excluded.answered,"
             " failed=excluded.failed, seconds=excluded.seconds",
-            (worker, day, _us(until), answered, failed, seconds),
+            (name, day, _us(until), answered, failed, seconds),
         )
-        return Part(worker=worker, date=day, until=until, answered=answered, failed=failed, seconds=seconds)
+        return Part(name=name, date=day, until=until, answered=answered, failed=failed, seconds=seconds)
 
     def parts(self, day: str) -> list[Part]:
-        """Return the parts of a date, by worker."""
+        """Return the parts of a date, by name."""
         rows = self._read(
-            "SELECT worker, date, until, answered, failed, seconds FROM parts WHERE date=? ORDER BY worker", (day,)
+            "SELECT name, date, until, answered, failed, seconds FROM parts WHERE date=? ORDER BY name", (day,)
         )
         return [
-            Part(worker=row[0], date=row[1], until=_moment(row[2]), answered=row[3], failed=row[4], seconds=row[5])
+            Part(name=row[0], date=row[1], until=_moment(row[2]), answered=row[3], failed=row[4], seconds=row[5])
             for row in rows
         ]
 
@@ -312,7 +317,7 @@ CREATE TABLE IF NOT EXISTS pages(
 CREATE TABLE IF NOT EXISTS memories(
   run_id TEXT PRIMARY KEY, question TEXT NOT NULL, gist TEXT NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS parts(
-  worker TEXT NOT NULL, date TEXT NOT NULL, until INTEGER NOT NULL, answered INTEGER NOT NULL, failed INTEGER NOT NULL,
-  seconds REAL NOT NULL, PRIMARY KEY(worker, date)) WITHOUT ROWID;
+  name TEXT NOT NULL, date TEXT NOT NULL, until INTEGER NOT NULL, answered INTEGER NOT NULL, failed INTEGER NOT NULL,
+  seconds REAL NOT NULL, PRIMARY KEY(name, date)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS parts_by_date ON parts(date);
 """

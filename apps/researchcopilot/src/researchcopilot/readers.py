@@ -53,7 +53,8 @@ _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
 _RULER = re.compile(r"^\s*\|[\s:|-]*-[\s:|-]*$")
 _SETEXT = re.compile(r"^(=+|-{2,})\s*$")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|!?\[([^\]]+)\]\[[^\]]*\]")
-_MARKS = re.compile(r"\*\*|__|`|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)|<!--.*?-->|</?[a-zA-Z][^>]*>")
+_EMPHASIS = re.compile(r"(\*{1,3})(?=\S)(.+?)(?<=\S)\1")
+_MARKS = re.compile(r"\*\*|__|`|<!--.*?-->|</?[a-zA-Z][^>]*>")
 
 
 def read_markdown(text: str) -> Iterator[Block]:
@@ -130,7 +131,8 @@ def _after_front_matter(lines: list[str]) -> int:
 
 
 def _plain(text: str) -> str:
-    return _MARKS.sub("", _LINK.sub(lambda found: found[1] or found[2] or "", text)).strip()
+    text = _LINK.sub(lambda found: found[1] or found[2] or "", text)
+    return _MARKS.sub("", _EMPHASIS.sub(r"\2", text)).strip()
 
 
 # --- HTML ------------------------------------------------------------------------------------------

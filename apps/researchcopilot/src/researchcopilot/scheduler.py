@@ -1,26 +1,24 @@
 """The map of ResearchCopilot's jobs: what is due when, who may run it, and what a failure costs.
 
-| job                 | due                         | alone?                          | a failure costs
-| |---------------------|-----------------------------|---------------------------------|-----------------------------
-----------| | answer_run          | when somebody asks          | per run, by its key             | one answer;
-retried, then a person    | | digest_run          | 5 min after a run completed | per run, by its key             |
-one digest; retried                   | | rebuild_index       | every 5 min                 | yes: costly, and once is
-enough | search is 5 min older; next round     | | daily_report        | 09:00 Shanghai, yesterday   | yes: nobody
-wants two reports   | the report; every 5 min until 12:00   | | expire_memories     | 03:30 Shanghai              |
-yes: saves a quarrel over rows  | nothing; tomorrow deletes them too    | | aggregate_metrics   | every minute, each
-worker   | no: each writes its own part    | nothing; the next minute makes up     | | close_metrics       | 00:05
-Shanghai, yesterday   | yes                             | the report waits for it               | |
-patrol_dead_letters | hourly                      | yes: one list for one person    | the list comes an hour later
-|
+| job                 | due                         | alone?                       | a failure costs                   |
+|---------------------|-----------------------------|------------------------------|-----------------------------------|
+| answer_run          | when somebody asks          | per run, by its key          | one answer; retried               |
+| digest_run          | 5 min after a run completed | per run, by its key          | one digest; retried               |
+| rebuild_index       | every 5 min                 | yes: heavy, once is enough   | search is 5 min older; next round |
+| daily_report        | 09:00 Shanghai, yesterday   | yes: two would confuse       | the report; looked at till 12:00  |
+| expire_memories     | 03:30 Shanghai              | yes: spares a row quarrel    | nothing; tomorrow does it, too    |
+| aggregate_metrics   | every minute, each worker   | no: each writes its own part | nothing; the next one makes up    |
+| close_metrics       | 00:05 Shanghai, yesterday   | yes: one flag, set once      | the report waits for it           |
+| patrol_dead_letters | hourly                      | yes: one list, one reader    | the list comes an hour later      |
 
-Rule of the file: when and why, and nothing else.  What the jobs do is in ``work.py``; there everything may be done
+Rule of the file: when and why, and nothing else. What the jobs do is in ``work.py``; there everything may be done
 twice, so that being alone is a saving here and never what correctness rests on.
 """
 
 from __future__ import annotations
 
 import os
-import socket
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,7 +43,8 @@ from noonmark import (
     ready,
     succeeded,
 )
-from researchcopilot import clock, model
+from researchcopilot import model
+from researchcopilot.clock import now
 from researchcopilot.corpus import CorpusError, open_corpus
 from researchcopilot.data import Data
 from researchcopilot.desk import Desk, Order, UnavailableError
@@ -79,6 +78,7 @@ def build(
     *,
     lang: str = "en",
     demo_start: datetime | None = None,
+    clock: Any = None,
 ) -> Scheduler:
     """Return a scheduler with all jobs declared.
 
@@ -89,6 +89,7 @@ def build(
         profile: ``normal`` or ``demo``.
         lang: language of reports, ``en`` or ``zh``.
         demo_start: the moment the demo's report and closing are counted from; all its workers must be told the same.
+        clock: replaces the machine's clocks, for tests (``noonmark.testing``).
 
     Raises:
         CorpusError: the corpus folder is missing.
@@ -99,11 +100,13 @@ def build(
         Data(Path(data)),
         open_corpus(corpus),
         model=model.from_environment(os.environ),
-        worker=_part_name(socket.gethostname(), os.getpid()),
+        worker=uuid.uuid4().hex,
         lang=lang,
         pause=pace.pause,
     )
-    sched = Scheduler(url, rules=False)  # a noonmark.yaml that happens to lie here is another application's
+    sched = Scheduler(
+        url, rules=False, clock=clock
+    )  # a noonmark.yaml that happens to lie here is another application's
     _declare_runs(sched, copilot, pace)
     _declare_round(sched, copilot, pace)
     _declare_metrics(sched, copilot, pace)
@@ -159,6 +162,7 @@ def _declare_runs(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
 def _declare_round(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
     @sched.job(
         every(pace.rebuild, tz=TZ),
+        key="index:{scheduled_for}",
         business_date="previous_day",  # a success for a date means: the index holds everything of that date
         overlap="skip",  # alone: three workers would only do the same heavy work three times
         lease=pace.lease,
@@ -215,27 +219,27 @@ def _declare_round(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
 def _declare_metrics(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
     @sched.job(
         every(pace.metrics, tz=TZ),
+        key="metrics:{worker}:{scheduled_for}",
         scope="each_worker",  # not alone: each worker writes its own part, a lock would only make them queue
         lease=pace.lease,
         reason="The figures of the day are the sum of what each worker counted about itself.",
     )
     def aggregate_metrics(ctx: ContextSync) -> int:
-        return copilot.write_own_part(ctx.scheduled_for)
+        return copilot.write_own_part(ctx.subject, ctx.scheduled_for)
 
     start = pace.demo_start
 
     @sched.job(
         at(_iso(start, 21), tz=TZ) if start else cron("5 0 * * *", tz=TZ),
         business_date="previous_day",
-        key="metrics:{business_date}",
+        key="metrics-closed:{business_date}",
         retry=Retry(10),
         lease=pace.lease,
         reason="The report may be written when every live worker has written its part of the date.",
     )
     def close_metrics(ctx: ContextSync) -> str:
-        live = [
-            Live(name=_part_name(each.host, each.pid), started_at=each.started_at) for each in sched.workers(alive=True)
-        ]
+        workers = [each for each in sched.workers(alive=True) if "aggregate_metrics" in each.jobs]
+        live = [Live(name=each.id, started_at=each.started_at) for each in workers]
         missing = copilot.unfinished_parts(ctx.business_date, live)
         if missing:
             raise RetryLater(f"no part of {ctx.business_date} yet from {', '.join(missing)}", after=pace.metrics)
@@ -270,7 +274,7 @@ def _profile(name: str, start: datetime | None) -> Profile:
     if name == "demo":
         return Profile(
             rebuild="5s", metrics="10s", digest_delay="4s", lease="10s", recheck="5s", pause=3.0,
-            demo_start=start or clock.now(),
+            demo_start=start or now(),
         )  # fmt: skip
     raise ValueError(f"there is no profile {name!r}; there are normal and demo")
 
@@ -279,24 +283,22 @@ def _iso(start: datetime, seconds: int) -> str:
     return (start + timedelta(seconds=seconds)).isoformat()
 
 
-def _part_name(host: str, pid: int) -> str:
-    """Name a worker process in the metric parts, as it sees itself and as the others see it in the store."""
-    return f"{host}:{pid}"
-
-
 def __getattr__(name: str) -> Scheduler:
     """Make ``sched`` from the environment when it is asked for: ``noonmark worker researchcopilot.scheduler:sched``."""
     if name != "sched":
         raise AttributeError(name)
     start = os.environ.get("RESEARCHCOPILOT_DEMO_START")
     data = os.environ.get("RESEARCHCOPILOT_DATA") or DEFAULT_DATA
-    made = build(
-        os.environ.get("NOONMARK_URL") or default_url(data),
-        data,
-        os.environ.get("RESEARCHCOPILOT_CORPUS"),
-        profile="demo" if start else "normal",
-        lang=os.environ.get("RESEARCHCOPILOT_LANG") or "en",
-        demo_start=datetime.fromisoformat(start) if start else None,
-    )
+    try:
+        made = build(
+            os.environ.get("NOONMARK_URL") or default_url(data),
+            data,
+            os.environ.get("RESEARCHCOPILOT_CORPUS"),
+            profile="demo" if start else "normal",
+            lang=os.environ.get("RESEARCHCOPILOT_LANG") or "en",
+            demo_start=datetime.fromisoformat(start) if start else None,
+        )
+    except (CorpusError, model.ModelRefusedError, OSError) as trouble:  # mistakes of whoever set the environment
+        raise SystemExit(f"researchcopilot: {trouble}") from None
     globals()["sched"] = made
     return made

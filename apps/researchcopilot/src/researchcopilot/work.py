@@ -40,7 +40,7 @@ class Steps(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """A worker that is alive: its name in the metric parts, and since when."""
+    """A worker that is alive: its name as the scheduler knows it, and since when."""
 
     name: str
     started_at: datetime
@@ -157,14 +157,14 @@ class Copilot:
 
     # -- metrics ----------------------------------------------------------------------------------
 
-    def write_own_part(self, minute: datetime) -> int:
-        """Write this worker's figures up to ``minute``; return how many runs it answered on that date."""
-        return self.data.put_parts(self.worker, minute)[-1].answered
+    def write_own_part(self, name: str, minute: datetime) -> int:
+        """Write this worker's figures up to ``minute`` under its name; return how many runs it answered that day."""
+        return self.data.put_parts(name, minute, worker=self.worker)[-1].answered
 
     def unfinished_parts(self, day: str, live: Sequence[Live]) -> list[str]:
         """Return the live workers that have not yet written their part of the date to its end."""
         end = end_of(day)
-        complete = {part.worker for part in self.data.parts(day) if part.until >= end}
+        complete = {part.name for part in self.data.parts(day) if part.until >= end}
         return sorted(each.name for each in live if each.started_at < end and each.name not in complete)
 
     # -- dead letters -----------------------------------------------------------------------------

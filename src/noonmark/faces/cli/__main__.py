@@ -60,13 +60,13 @@ def _run(args: list[str]) -> int:
         _silence_stdout()
         return problems.OK
     except Exception as fault:
-        trouble = _as_trouble(fault)
-        click.echo(trouble.text(), err=True)
-        if verbose and trouble.code == problems.NO:
+        told = _as_trouble(fault)
+        click.echo(told.text(), err=True)
+        if verbose and told.code == problems.NO:
             import traceback
 
             click.echo(traceback.format_exc(), err=True)
-        return trouble.code
+        return told.code
 
 
 def _usage(error: click.UsageError) -> int:

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,12 +18,12 @@ from urllib.parse import quote
 import click
 
 from noonmark.core import times
-from noonmark.core.model import SECOND, Micros, Query, State
+from noonmark.core.model import SECOND, Micros, Occurrence, Query, State
 from noonmark.explain.report import report_line, report_text
 from noonmark.explain.verify import Report, verify
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
-from noonmark.faces.cli.demo_lines import Watcher
+from noonmark.faces.cli.demo_lines import Watcher, cut
 from noonmark.faces.cli.demo_stage import WORKERS, Troupe, command_name, find_app, load, prepare, termination_raises
 from noonmark.faces.cli.demo_words import LONG_QUESTION, QUESTIONS, say
 from noonmark.faces.cli.session import Command, settings_of
@@ -44,6 +44,8 @@ KILL_DELAY = 1.0
 OVERTIME: Micros = 45 * SECOND
 """How much longer a slow machine may take."""
 TICK = 0.25
+INDENT = " " * 14
+ANSWER_COLUMNS = 104
 
 
 @click.command(cls=Command)
@@ -92,7 +94,6 @@ class Play:
     watcher: Watcher
     names: dict[int, str]
     long_key: str = ""
-    unanswered: dict[str, str] = field(default_factory=dict)
     seen_load_at: float | None = None
     broke_it: bool = False
     killed: bool = False
@@ -102,6 +103,7 @@ class Play:
         self.troupe.start()
         self._wait_for_workers()
         self._opening()
+        self.watcher.on_end = self._tell_answer
         self._ask_questions()
         end = self.begin + self.seconds * SECOND
         while self.store.now() < end or (self._in_the_middle() and self.store.now() < end + OVERTIME):
@@ -116,7 +118,6 @@ class Play:
 
     def _turn(self, *, kill: bool) -> None:
         self.watcher.poll()
-        self._tell_answers()
         for name, code in self.troupe.newly_gone():
             if code >= 0:
                 self._own_end(name, code)
@@ -125,7 +126,6 @@ class Play:
         if not self.long_key and self.store.now() >= self.begin + LONG_AFTER:
             run = self.desk.ask(LONG_QUESTION[self.lang], deep=True).run
             self.long_key = f"answer:{run.id}"
-            self.unanswered[run.id] = run.question
             self.watcher.note(say(self.lang, "long", key=self.long_key))
         elif self.long_key and not self.broke_it:
             self._break_it(kill=kill)
@@ -166,24 +166,20 @@ class Play:
 
     def _ask_questions(self) -> None:
         for question in QUESTIONS[self.lang]:
-            run = self.desk.ask(question).run
-            self.unanswered[run.id] = question
+            self.desk.ask(question)
         report = times.local(self.begin + REPORT_AFTER, ZONE).strftime("%H:%M:%S")
         self.watcher.note(say(self.lang, "asked", report=report))
 
-    def _tell_answers(self) -> None:
-        for run_id, question in list(self.unanswered.items()):
-            run = self.data.run(run_id)
-            if run is not None and run.answer is not None:
-                del self.unanswered[run_id]
-                answer = " ".join(run.answer.text.split())
-                place = run.answer.sources[0].place if run.answer.sources else "-"
-                shown = answer if len(answer) <= 90 else answer[:89].rstrip() + "…"
-                click.echo("                " + say(self.lang, "answer", question=question, answer=shown, place=place))
+    def _tell_answer(self, row: Occurrence) -> None:
+        run = self.data.run(row.key.removeprefix("answer:")) if row.job == "answer_run" else None
+        if run is None or run.answer is None:
+            return
+        for text in (f"“{run.question}”", " ".join(run.answer.text.split())):
+            click.echo(INDENT + cut(text, ANSWER_COLUMNS))
 
     def _closing(self, report: Report, *, kill: bool) -> int:
         click.echo("")
-        self.watcher.line(report.until, "", say(self.lang, "verify"), "", "", report_line(report, self.lang))
+        self.watcher.headed(report.until, say(self.lang, "verify"), report_line(report, self.lang))
         if not report.ok:
             click.echo(report_text(report, Voice(lang=self.lang, zone=ZONE, now=report.until)))
         if self.killed and not self.watcher.takeovers:
@@ -198,9 +194,8 @@ class Play:
             ("verify", "proof"),
         ]
         start = f"  {command_name()} --url {self.url} "
-        longest = max(len(command) for command, _ in tries)
         for command, words in tries:
-            click.echo(f"{start}{command:<{longest}}   {say(self.lang, words)}")
+            click.echo(f"  # {say(self.lang, words)}\n{start}{command}")
         proved = report.ok and (bool(self.watcher.takeovers) or not kill)
         return problems.OK if proved else problems.NO
 

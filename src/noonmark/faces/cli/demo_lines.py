@@ -11,7 +11,7 @@ from collections.abc import Callable
 from noonmark.core import times
 from noonmark.core.model import OPEN_STATES, SECOND, Micros, Occurrence, Query, State, WorkerInfo
 from noonmark.explain.outcomes import OUTCOMES, outcome_of
-from noonmark.explain.render import pad
+from noonmark.explain.render import pad, width
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli.demo_words import say
 from noonmark.ports.store import Store
@@ -20,6 +20,15 @@ JOB_WIDTH, WORD_WIDTH = 18, 14
 LATE_FROM: Micros = SECOND
 """Lateness below this is not worth telling."""
 PAGE = 500
+
+
+def cut(text: str, columns: int) -> str:
+    """Return at most so many terminal columns of a text, ending in an ellipsis where something was left out."""
+    if width(text) <= columns:
+        return text
+    while width(text) >= columns:
+        text = text[:-1]
+    return text.rstrip() + "…"
 
 
 class Watcher:
@@ -43,6 +52,7 @@ class Watcher:
         self._told_waiting: dict[int, str] = {}
         self._incarnations: dict[str, WorkerInfo] = {}
         self.takeovers = 0
+        self.on_end: Callable[[Occurrence], None] | None = None  # called behind the line of an ended occurrence
 
     def poll(self) -> None:
         """Read what changed and print it, oldest first."""
@@ -72,6 +82,8 @@ class Watcher:
             return
         self._open.pop(row.id, None)
         self._tell_end(row, outcome)
+        if self.on_end is not None:
+            self.on_end(row)
 
     def _tell_end(self, row: Occurrence, outcome: str) -> None:
         at = row.ended_at or row.scheduled_for
@@ -113,7 +125,7 @@ class Watcher:
         info = next((worker for worker in self._store.workers() if worker.pid == pid), None)
         now = self._store.now()
         if info is None:
-            self.line(now, "--", "", "", say(self._lang, "gone", worker=name), "")
+            self.note(say(self._lang, "gone", worker=name))
             return
         seen = self._clock(info.seen_at)
         held = [
@@ -127,11 +139,15 @@ class Watcher:
             words = say(self._lang, "gone_holding", seen=seen, job=jobs, until=until)
         else:
             words = say(self._lang, "gone_idle", seen=seen)
-        self._echo(f"{self._clock(now)}  --  {pad(say(self._lang, 'gone', worker=name), JOB_WIDTH)} {words}")
+        self.headed(now, say(self._lang, "gone", worker=name), words)
 
     def note(self, text: str) -> None:
         """Print a remark with the time."""
         self._echo(f"{self._clock(self._store.now())}  --  {text}")
+
+    def headed(self, at: Micros, head: str, words: str) -> None:
+        """Print a line about the play itself, in the columns of the others."""
+        self._echo(f"{self._clock(at)}  --  {pad(head, JOB_WIDTH)}  {words}")
 
     def line(self, at: Micros, worker: str, job: str, glyph: str, word: str, words: str) -> None:
         """Print one line in columns."""

@@ -7,14 +7,13 @@ group, and on Linux the kernel ends it even if the demo itself is killed.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -25,7 +24,6 @@ MARK = ".noonmark-demo"
 WORKERS = ("w1", "w2", "w3")
 PATIENCE = 5.0
 """Seconds between asking a worker to stop and ending it."""
-_PR_SET_PDEATHSIG = 1
 
 
 def prepare(folder: Path, *, keep: bool) -> tuple[Path, bool]:
@@ -103,17 +101,15 @@ class Troupe:
 
     def start(self) -> None:
         """Start every worker."""
-        bind = _bound_to_parent()
         for name in WORKERS:
             with self.log_of(name).open("wb") as log:
                 self.processes[name] = subprocess.Popen(
-                    [*_NOONMARK, "worker", "researchcopilot.scheduler:sched", "--name", name],
+                    [sys.executable, *_entrance(), "worker", "researchcopilot.scheduler:sched", "--name", name],
                     env=self._environment,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
-                    preexec_fn=bind,
                 )
 
     def log_of(self, name: str) -> Path:
@@ -148,7 +144,16 @@ class Troupe:
             process.wait()
 
 
-_NOONMARK = [sys.executable, "-m", "noonmark.faces.cli"]
+def _entrance() -> list[str]:
+    """How Python enters noonmark; on Linux the kernel is asked first to end the process together with the demo."""
+    if not sys.platform.startswith("linux"):
+        return ["-m", "noonmark.faces.cli"]
+    lines = (
+        "import ctypes, runpy, signal",
+        "ctypes.CDLL(None).prctl(1, signal.SIGKILL)",  # 1 is PR_SET_PDEATHSIG
+        "runpy.run_module('noonmark.faces.cli', run_name='__main__', alter_sys=True)",
+    )
+    return ["-c", "\n".join(lines)]
 
 
 def command_name() -> str:
@@ -181,19 +186,3 @@ def termination_raises() -> Iterator[None]:
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
-
-
-def _bound_to_parent() -> Callable[[], None] | None:
-    """Return what a child calls before it becomes a worker, so that the kernel ends it with the demo (Linux only)."""
-    if not sys.platform.startswith("linux"):
-        return None
-    try:
-        libc = ctypes.CDLL(None)
-        prctl = libc.prctl
-    except (OSError, AttributeError):
-        return None
-
-    def bind() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-    return bind

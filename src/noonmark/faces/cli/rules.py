@@ -67,7 +67,7 @@ def _check(here: Session, loaded: Loaded) -> int:
         "jobs": [job.name for job in loaded.jobs],
         "findings": [_plain(here, problem) for problem in found],
     }
-    ok = f"{loaded.name}：{count} 个任务，可以加载" if here.lang == "zh" else f"{loaded.name}: {count} jobs, it loads"
+    ok = f"{loaded.name} 可以加载，任务 {count} 个" if here.lang == "zh" else f"{loaded.name} loads, jobs: {count}"
     here.emit(plain, lambda: "\n".join([*(f"! {problem.text(here.lang)}" for problem in found), ok]))
     return problems.OK
 

@@ -116,8 +116,9 @@ def _rows(
             note=reason,
             again=again,
             business_date=date,
+            subject=subject,
         )
-        for index, (_, params) in enumerate(chosen)
+        for index, (subject, params) in enumerate(chosen)
     ]
 
 
@@ -220,7 +221,7 @@ def as_occurrence(row: NewOccurrence, *, number: int = 0, claimed: bool = False)
         subject=row.subject,
         identity=row.identity,
         key=row.key,
-        generation=1,
+        generation=0,
         claimed=claimed,
         state=row.state,
         due_at=row.due_at,

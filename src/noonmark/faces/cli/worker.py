@@ -10,9 +10,17 @@ from noonmark.faces.cli.session import Command, Session, settings_of
 
 @click.command(cls=Command)
 @click.argument("app", envvar="NOONMARK_APP")
-@click.option("-n", "concurrency", type=click.IntRange(1, 10_000), envvar="NOONMARK_CONCURRENCY", show_envvar=True,
-              help="How many runs at once.")  # fmt: skip
-@click.option("--name", envvar="NOONMARK_WORKER_NAME", show_envvar=True, help="The worker's name for people.")
+@click.option(
+    "-n",
+    "concurrency",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    envvar="NOONMARK_CONCURRENCY",
+    show_default=True,
+    show_envvar=True,
+    help="How many runs at once.",
+)
+@click.option("--name", default="", envvar="NOONMARK_WORKER_NAME", show_envvar=True, help="Its name for people.")
 @click.option("--grace", default="30s", show_default=True, help="How long runs may finish after SIGTERM.")
 @click.option(
     "--log-format",
@@ -34,8 +42,8 @@ from noonmark.faces.cli.session import Command, Session, settings_of
 def worker(
     ctx: click.Context,
     app: str,
-    concurrency: int | None,
-    name: str | None,
+    concurrency: int,
+    name: str,
     grace: str,
     log_format: str,
     log_level: str,
@@ -50,10 +58,13 @@ def worker(
 
     here = Session(settings_of(ctx))
     try:
-        patience = parse_duration(grace)
+        parse_duration(grace)
     except ValueError as error:
         raise problems.Trouble(f"--grace: {error}") from None
     logs.set_up(form=log_format, level=log_level)
     sched = load_app(app, url=here.settings.url or None)
-    sched.run(concurrency=concurrency, name=name, grace=patience / 1_000_000)
+    try:
+        sched.worker(concurrency=concurrency, name=name, grace=grace).run()
+    finally:
+        sched.close()
     return problems.OK

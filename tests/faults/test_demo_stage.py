@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from noonmark.faces.cli.problems import Trouble
 
 from noonmark.faces.cli import demo_stage
 from noonmark.faces.cli.demo_stage import MARK, Troupe, prepare
 from noonmark.faces.cli.demo_words import LONG_QUESTION, QUESTIONS, WORDS
+from noonmark.faces.cli.problems import Trouble
 
 
 def test_a_new_folder_is_marked_as_the_demos_own(tmp_path: Path) -> None:
@@ -82,12 +83,17 @@ def test_stop_ends_a_worker_that_ignores_the_request_and_its_children(
 
 
 def _is_gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    state = Path(f"/proc/{pid}/stat")
-    return state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z"
+    """Wait for the kernel to carry out the signal: a process group has no ``wait`` for grandchildren."""
+    for _ in range(200):
+        try:
+            os.kill(pid, 0)
+            state = Path(f"/proc/{pid}/stat").read_text() if Path("/proc").exists() else ""
+        except (ProcessLookupError, FileNotFoundError):
+            return True
+        if state.rpartition(")")[2].split()[:1] == ["Z"]:
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def test_both_languages_say_the_same_things() -> None:

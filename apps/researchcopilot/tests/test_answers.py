@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import Reply, Stub
 
 from researchcopilot import index
 from researchcopilot.answer import Answer, choose, compose, retrieve
@@ -59,7 +59,7 @@ def test_an_answer_survives_being_remembered_as_json(built: Path) -> None:
     assert Answer.from_plain(json.loads(json.dumps(answer.to_plain()))) == answer
 
 
-def test_a_model_is_asked_once_with_the_passages_and_its_citations_are_kept(built: Path, stub: Stub) -> None:
+def test_a_model_is_asked_once_with_the_passages_and_its_citations_are_kept(built: Path, stub: Any) -> None:
     stub.will_say("Old writes are refused [1], as everybody knows [7].")
     answer = compose("old fence?", retrieve(built, "old fence"), Remote(base_url=stub.url, api_key="k1"))
     assert answer.text == "Old writes are refused [1], as everybody knows ."
@@ -83,23 +83,23 @@ def test_a_model_is_asked_once_with_the_passages_and_its_citations_are_kept(buil
     ],
 )
 def test_a_busy_model_is_asked_again_when_it_says(
-    stub: Stub, status: int, headers: dict[str, str], after: timedelta | None
+    stub: Any, status: int, headers: dict[str, str], after: timedelta | None
 ) -> None:
-    stub.replies.append(Reply(status=status, headers=headers, body=b"slow down"))
+    stub.will_answer(status=status, headers=headers, body=b"slow down")
     with pytest.raises(ModelBusyError, match=f"{status}.*slow down") as caught:
         Remote(base_url=stub.url, api_key="k")("system", "user")
     assert caught.value.after == after
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
-def test_a_request_at_fault_is_not_sent_again(stub: Stub, status: int) -> None:
-    stub.replies.append(Reply(status=status))
+def test_a_request_at_fault_is_not_sent_again(stub: Any, status: int) -> None:
+    stub.will_answer(status=status)
     with pytest.raises(ModelRefusedError, match=str(status)):
         Remote(base_url=stub.url, api_key="k")("system", "user")
 
 
-def test_the_key_never_follows_a_redirect(stub: Stub) -> None:
-    stub.replies.append(Reply(status=302, headers={"Location": stub.url + "/elsewhere"}))
+def test_the_key_never_follows_a_redirect(stub: Any) -> None:
+    stub.will_answer(status=302, headers={"Location": stub.url + "/elsewhere"})
     with pytest.raises(ModelRefusedError, match="302"):
         Remote(base_url=stub.url, api_key="k")("system", "user")
     assert len(stub.asked) == 1
@@ -108,8 +108,8 @@ def test_the_key_never_follows_a_redirect(stub: Stub) -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"{}", b"[]", b'{"choices": []}', b'{"choices": [{"message": {"content": ""}}]}']
 )
-def test_a_reply_that_is_no_completion_counts_as_busy(stub: Stub, body: bytes) -> None:
-    stub.replies.append(Reply(body=body))
+def test_a_reply_that_is_no_completion_counts_as_busy(stub: Any, body: bytes) -> None:
+    stub.will_answer(body=body)
     with pytest.raises(ModelBusyError):
         Remote(base_url=stub.url, api_key="k")("system", "user")
 

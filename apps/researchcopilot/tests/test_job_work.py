@@ -95,11 +95,11 @@ def test_the_metrics_of_a_date_wait_for_every_worker_that_lived_then(copilot: Co
         Live(name="w2", started_at=end - timedelta(hours=1)),
         Live(name="born-after", started_at=end + timedelta(minutes=1)),
     ]
-    copilot.write_own_part(end)
+    copilot.write_own_part("w1", end)
     assert copilot.unfinished_parts("2026-11-28", live) == ["w2"]
-    copilot.data.put_parts("w2", end - timedelta(minutes=1))
+    copilot.data.put_parts("w2", end - timedelta(minutes=1), worker="w2")
     assert copilot.unfinished_parts("2026-11-28", live) == ["w2"]
-    copilot.data.put_parts("w2", end + timedelta(minutes=1))
+    copilot.data.put_parts("w2", end + timedelta(minutes=1), worker="w2")
     assert copilot.unfinished_parts("2026-11-28", live) == []
 
 

@@ -53,16 +53,16 @@ def test_each_worker_counts_only_its_own_runs_and_counting_twice_changes_nothing
         data.add_run(run_id, "q", NOON)
         data.finish_run(run_id, ANSWER, NOON, worker=worker, seconds=2.0)
     later = NOON + timedelta(minutes=1)
-    assert data.put_parts("w1", later) == data.put_parts("w1", later)
-    assert [(part.worker, part.answered, part.seconds) for part in data.parts("2026-11-28")] == [("w1", 2, 4.0)]
+    assert data.put_parts("w1", later, worker="w1") == data.put_parts("w1", later, worker="w1")
+    assert [(part.name, part.answered, part.seconds) for part in data.parts("2026-11-28")] == [("w1", 2, 4.0)]
 
 
 def test_the_minute_after_midnight_completes_yesterday(data: Data) -> None:
     midnight = end_of("2026-11-28")
     data.add_run("a", "q", NOON)
-    data.put_parts("w1", midnight - timedelta(minutes=3))
+    data.put_parts("w1", midnight - timedelta(minutes=3), worker="w1")
     data.finish_run("a", ANSWER, midnight - timedelta(minutes=2), worker="w1", seconds=1.0)
-    data.put_parts("w1", midnight + timedelta(minutes=1))
+    data.put_parts("w1", midnight + timedelta(minutes=1), worker="w1")
     (yesterday,) = data.parts("2026-11-28")
     assert (yesterday.answered, yesterday.until) == (1, midnight)
     assert [part.answered for part in data.parts("2026-11-29")] == [0]
@@ -70,7 +70,7 @@ def test_the_minute_after_midnight_completes_yesterday(data: Data) -> None:
 
 def test_midnight_itself_belongs_to_the_day_that_ends(data: Data) -> None:
     midnight = end_of("2026-11-28")
-    assert [part.date for part in data.put_parts("w1", midnight)] == ["2026-11-28"]
+    assert [part.date for part in data.put_parts("w1", midnight, worker="w1")] == ["2026-11-28"]
 
 
 def test_digests_and_reports_are_replaced_and_not_repeated(data: Data) -> None:

@@ -1,0 +1,221 @@
+"""Jobs as coroutines, threads, processes and commands, by a real worker in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noonmark.core.model import SECOND, Job, Manual, Occurrence, Origin, Query, Retry, State
+from noonmark.core.series import row_for_call
+from noonmark.engine.activate import declare
+from noonmark.engine.context import Context, ContextSync
+from noonmark.engine.errors import DoNotRetry
+from noonmark.engine.registry import Registry
+from noonmark.engine.signals import Finished, Happening
+from noonmark.engine.worker import Worker
+from noonmark.stores.memory import MemoryStore
+
+
+class Bench:
+    """One worker on a memory store; every wait is for the worker's own word."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.registry = Registry()
+        self.told: queue.SimpleQueue[Happening] = queue.SimpleQueue()
+        self.worker: Worker | None = None
+
+    def run(self, fn: Callable[..., Any] | None, *, at_most: float = 15, **fields: Any) -> Occurrence:
+        """Run a function (or the job's own text) once, to its end."""
+        params = fields.pop("with_params", {})
+        job = Job(**{"name": "work", "trigger": Manual(), "reason": "a test", "retry": Retry(max=0), **fields})
+        if fn is None:
+            self.registry.declare(job)
+        else:
+            self.registry.add(job, fn)
+        declare(self.store, [job], actor="test")
+        now = self.store.now()
+        row = row_for_call(
+            job, request_id="r", due_at=now, params=params, key=None, revision=1, now=now, origin=Origin.LATER
+        )
+        id_ = self.store.add(secrets.token_hex(4), [row])[0].id
+        self.worker = Worker(self.store, self.registry, observer=self.told.put, grace=SECOND)
+        self.worker.start()
+        end = time.monotonic() + at_most
+        while not isinstance(self.told.get(timeout=max(0.01, end - time.monotonic())), Finished):
+            pass
+        return self.store.occurrences(Query(ids=(id_,)))[0]
+
+    def close(self) -> None:
+        """End the worker."""
+        if self.worker is not None:
+            self.worker.stop(grace=0)
+        self.store.close()
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    """A bench that is cleared after the test."""
+    made = Bench()
+    yield made
+    made.close()
+
+
+# --- functions that run here and in a child interpreter ---------------------------------------------
+
+
+def sync_job(ctx: ContextSync, number: int) -> Any:
+    first = ctx.step("double", lambda: number * 2)
+    again = ctx.step("double", lambda: 1 / 0)
+    receipt = ctx.once("pay", lambda: "receipt")
+    ctx.progress(1, 2, "half")
+    ctx.signal("done")
+    return {"first": first, "again": again, "receipt": receipt, "key": ctx.key, "pid": os.getpid(), "lost": ctx.lost}
+
+
+async def async_job(number: int, context: Context) -> Any:
+    async def double() -> int:
+        return number * 2
+
+    first = await context.step("double", double)
+    again = await context.step("double", lambda: 1 / 0)
+    receipt = await context.once("pay", lambda: "receipt")
+    await context.progress(1, 2, "half")
+    await context.signal("done")
+    return {"first": first, "again": again, "receipt": receipt, "key": context.key, "pid": os.getpid(), "lost": False}
+
+
+def leaves() -> None:
+    os._exit(7)
+
+
+def raises() -> None:
+    raise DoNotRetry("no use")
+
+
+def hangs() -> None:
+    time.sleep(60)
+
+
+def odd() -> object:
+    return object()
+
+
+@pytest.mark.parametrize("fn", [sync_job, async_job])
+@pytest.mark.parametrize("isolation", ["", "process"])
+def test_the_context_offers_the_same_in_every_kind_of_run(bench: Bench, fn: Any, isolation: str) -> None:
+    row = bench.run(fn, isolation=isolation, with_params={"number": 21, "unused": 1})
+
+    assert (row.state, row.error) == (State.SUCCESS, None)
+    result = json.loads(row.result or "null")
+    assert (result["first"], result["again"], result["receipt"]) == (42, 42, "receipt")
+    assert (result["key"], result["lost"]) == (row.key, False)
+    assert (result["pid"] != os.getpid()) is (isolation == "process")
+    assert bench.store.facts(["flag:done"])["flag:done"].is_set
+    notes = {(note.kind, note.name) for note in bench.store.story(row.id).notes}  # type: ignore[union-attr]
+    assert notes >= {("step", "double"), ("intent", "pay"), ("done", "pay"), ("progress", "progress")}
+
+
+def test_a_process_that_exits_the_interpreter_is_a_failed_run_with_its_exit_code(bench: Bench) -> None:
+    row = bench.run(leaves, isolation="process")
+    assert (row.state, row.code) == (State.FAILED_MANUAL, "failed_final")
+    assert "exit code 7" in (row.error or "")
+
+
+def test_an_exception_travels_home_from_a_process(bench: Bench) -> None:
+    row = bench.run(raises, isolation="process")
+    assert (row.state, row.code) == (State.FAILED_MANUAL, "not_retryable")
+    assert "no use" in (row.error or "")
+
+
+def test_an_unserialisable_result_of_a_process_is_a_success_that_says_so(bench: Bench) -> None:
+    row = bench.run(odd, isolation="process")
+    assert (row.state, row.code, row.result) == (State.SUCCESS, "result_not_stored", None)
+
+
+def test_a_hanging_process_is_killed_at_its_timeout(bench: Bench) -> None:
+    row = bench.run(hangs, isolation="process", timeout=SECOND)
+    assert (row.state, row.code) == (State.FAILED_MANUAL, "timed_out")
+
+
+def test_a_hanging_thread_is_told_and_given_up_at_its_timeout(bench: Bench) -> None:
+    told = threading.Event()
+
+    def hang(ctx: ContextSync) -> None:
+        while not ctx.lost:
+            time.sleep(0.01)
+        told.set()
+
+    row = bench.run(hang, timeout=SECOND)
+    assert (row.state, row.code) == (State.FAILED_MANUAL, "timed_out")
+    assert told.wait(5), "the thread was not told"
+
+
+def test_a_command_knows_its_run_and_its_output_is_kept(bench: Bench) -> None:
+    script = "import os; print(os.environ['NOONMARK_JOB'], os.environ['NOONMARK_KEY'], os.environ['NOONMARK_PARAMS'])"
+    row = bench.run(None, command=(sys.executable, "-c", script), with_params={"城市": "上海"})
+    assert row.state is State.SUCCESS, row.error
+    assert f"work {row.key}" in (row.result or "")
+    assert "上海" in (row.result or "")
+
+
+def test_a_command_fails_by_its_exit_code_and_its_last_output_is_kept(bench: Bench) -> None:
+    script = "import sys; print('x' * 100_000); print('what went wrong', file=sys.stderr); sys.exit(3)"
+    row = bench.run(None, command=(sys.executable, "-c", script))
+    assert row.state is State.FAILED_MANUAL
+    assert (row.error or "").rstrip().endswith("what went wrong")
+    assert len(row.error or "") < 10_000
+
+
+def test_a_command_that_does_not_exist_fails_with_a_reason(bench: Bench) -> None:
+    row = bench.run(None, command=("no-such-program-anywhere",))
+    assert (row.state, row.code) == (State.FAILED_MANUAL, "start_failed")
+
+
+def test_a_hanging_command_and_its_children_are_killed_even_if_they_ignore_sigterm(
+    bench: Bench, tmp_path: Path
+) -> None:
+    pids = tmp_path / "pids"
+    command = ("sh", "-c", f"trap '' TERM; sleep 61 & echo $! $$ > {pids}; wait; wait; sleep 61")
+    row = bench.run(None, command=command, timeout=SECOND)
+    assert (row.state, row.code) == (State.FAILED_MANUAL, "timed_out")
+    for pid in pids.read_text().split():
+        end = time.monotonic() + 3
+        while _lives(int(pid)):
+            assert time.monotonic() < end, "something outlived the kill"
+            time.sleep(0.01)
+
+
+def test_a_job_that_ends_the_interpreter_in_a_thread_ends_its_run_only(bench: Bench) -> None:
+    row = bench.run(lambda: sys.exit(3))
+    assert row.state is State.FAILED_MANUAL
+    assert bench.worker is not None
+    assert bench.worker.is_running
+
+
+def test_a_worker_can_be_stopped_before_it_began_and_after_it_ended() -> None:
+    store = MemoryStore()
+    worker = Worker(store, Registry())
+    worker.start()
+    worker.stop()
+    worker.stop()
+    assert not worker.is_running
+    assert store.workers()[0].ended_at is not None
+    store.close()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,115 @@
+"""Workers that are killed, stopped, blocked and told to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+
+from noonmark.core.model import SECOND, Query, State
+
+sys.path.insert(0, str(Path(__file__).parent))
+import faultjobs
+from conftest import Fleet, wait_for
+
+TTL = faultjobs.LEASE / SECOND
+
+
+def test_a_killed_worker_s_run_is_taken_over_within_ttl_and_its_steps_are_kept(fleet: Fleet) -> None:
+    first = fleet.worker()
+    id_ = fleet.later(faultjobs.job("steps"))
+    wait_for(lambda: fleet.effects("working"), what="the run")
+    second = fleet.worker()
+    wait_for(lambda: len(fleet.store.workers()) == 2, what="the second worker")
+
+    first.kill()
+    killed = time.monotonic()
+    wait_for(lambda: len(fleet.effects("working")) == 2, what="the takeover")
+    took = time.monotonic() - killed
+    row = wait_for(lambda: (row := fleet.row(id_)).state is State.SUCCESS and row, what="the success")
+
+    assert took <= TTL + 1.5, f"the takeover took {took:.1f} s"
+    assert len(fleet.effects("fetch")) == 1, "the step was done twice"
+    assert fleet.effects("sent") == [f"sent {second.pid}"]
+    assert (row.result, row.attempt, row.takeovers) == ('"token"', 2, 1)
+
+
+def test_a_worker_stopped_past_its_lease_is_refused_when_it_continues(fleet: Fleet) -> None:
+    first = fleet.worker()
+    id_ = fleet.later(faultjobs.job("stuck"))
+    wait_for(lambda: fleet.effects("begin-1"), what="the run")
+    first.send_signal(signal.SIGSTOP)
+    fleet.worker()
+    row = wait_for(lambda: (row := fleet.row(id_)).state is State.SUCCESS and row, what="the takeover")
+    assert row.started_at is not None
+    before = fleet.store.tallies().stale_refused
+
+    first.send_signal(signal.SIGCONT)
+    wait_for(lambda: fleet.store.tallies().stale_refused > before, what="the refusal")
+
+    assert fleet.effects("end-1"), "the case needs a copy that goes on"
+    assert fleet.row(id_).result == '"attempt 2"'
+    assert len(fleet.effects("end-2")) == 1
+
+
+def test_a_job_that_blocks_its_loop_keeps_its_lease_and_others_are_still_run(fleet: Fleet) -> None:
+    fleet.worker()
+    blocked = fleet.later(faultjobs.job("blocker"))
+    wait_for(lambda: fleet.effects("block"), what="the blocking job")
+    fleet.worker("--jobs", "blocker")  # somebody who would take it over
+    asked = time.monotonic()
+    fleet.later(faultjobs.job("quick"))
+    wait_for(lambda: fleet.effects("quick"), what="the quick job")
+    assert time.monotonic() - asked < 1.0, "the blocked loop delayed a thread job"
+
+    row = wait_for(lambda: (row := fleet.row(blocked)).state is State.SUCCESS and row, what="the blocking job")
+    assert (row.attempt, row.lost) == (1, 0), "the lease was lost"
+    assert len(fleet.effects("block")) == 1
+
+
+def test_sigterm_hands_runs_back_and_nothing_is_lost(fleet: Fleet) -> None:
+    first = fleet.worker("--grace", "0.3")
+    id_ = fleet.later(faultjobs.job("long", lease=60 * SECOND))
+    wait_for(lambda: fleet.effects("long"), what="the run")
+    second = fleet.worker("--grace", "0.3")
+    wait_for(lambda: len(fleet.store.workers()) == 2, what="the second worker")
+
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(timeout=10) == 0
+    row = wait_for(lambda: (row := fleet.row(id_)).state is State.SUCCESS and row, what="the second start")
+
+    assert (row.attempt, row.takeovers) == (1, 0), "a run handed back costs no attempt"
+    assert fleet.effects("long")[-1] == f"long {second.pid}"
+
+
+def test_a_process_job_and_its_children_die_with_the_worker(fleet: Fleet) -> None:
+    worker = fleet.worker()
+    fleet.later(faultjobs.job("family", isolation="process"))
+    line = wait_for(lambda: fleet.effects("child"), what="the grandchild")[0]
+    child = int(line.split()[1])
+
+    worker.kill()
+    wait_for(lambda: not _lives(child), at_most=8, what="the end of the grandchild")
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_two_processes_run_every_real_tick_once(fleet: Fleet) -> None:
+    fleet.worker("--jobs", "tick")
+    fleet.worker("--jobs", "tick")
+    wait_for(lambda: len(fleet.effects("quick")) >= 10, what="ten ticks", at_most=20)
+
+    rows = fleet.store.occurrences(Query(job="tick", oldest_first=True))
+    done = [row.scheduled_for for row in rows if row.state is State.SUCCESS]
+    assert len(set(done)) == len(done)
+    assert [after - before for before, after in pairwise(done)] == [SECOND] * (len(done) - 1)
+    assert all(row.attempt == 1 for row in rows if row.state is State.SUCCESS)
+    assert os.getpid() not in {int(line.split()[1]) for line in fleet.effects("quick")}

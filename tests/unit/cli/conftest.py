@@ -1,0 +1,62 @@
+"""The command line in this process, on the desk of the explain tests."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "explain"))
+
+from desk import DIGEST, TICK, Desk
+
+from noonmark.faces.cli.__main__ import main
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a call printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def plain(self) -> Any:
+        """The JSON on stdout."""
+        return json.loads(self.out)
+
+
+Noonmark = Callable[..., Answer]
+
+
+@pytest.fixture
+def desk() -> Desk:
+    made = Desk()
+    made.register(DIGEST, TICK)
+    return made
+
+
+@pytest.fixture
+def noonmark(desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Noonmark:
+    """Return a function that calls the command line on the desk's store."""
+    import noonmark.wiring
+
+    for name in ("NOONMARK_LANG", "NOONMARK_TZ", "NOONMARK_JSON", "NOONMARK_APP", "LC_ALL", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    monkeypatch.setenv("NOONMARK_URL", "desk://")
+    monkeypatch.setenv("NOONMARK_ACTOR", "ann")
+    monkeypatch.setattr(noonmark.wiring, "open_store", lambda _: desk.store)
+
+    def call(*args: str) -> Answer:
+        code = main([*args])
+        captured = capsys.readouterr()
+        return Answer(code=code, out=captured.out, err=captured.err)
+
+    return call

@@ -1,0 +1,140 @@
+"""init, apps and the watch over files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Noonmark
+
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.apps import load_app
+from noonmark.faces.cli.dev import stamps
+
+GOOD = """
+from noonmark import Scheduler, manual
+sched = Scheduler(rules=False)
+
+@sched.job(manual(), reason="x")
+def go() -> None: ...
+"""
+
+
+def test_init_writes_two_short_commented_files_and_never_overwrites(noonmark: Noonmark, tmp_path: Path) -> None:
+    answer = noonmark("init", str(tmp_path / "new"))
+    assert answer.code == 0
+    for name in ("noonmark.yaml", "jobs.py"):
+        text = (tmp_path / "new" / name).read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 15
+        assert "#" in text
+    assert "0 and 7 are Sunday" in (tmp_path / "new" / "noonmark.yaml").read_text(encoding="utf-8")
+    (tmp_path / "new" / "jobs.py").write_text("mine", encoding="utf-8")
+    (tmp_path / "new" / "noonmark.yaml").unlink()
+    again = noonmark("init", str(tmp_path / "new"))
+    assert again.code == 3
+    assert (tmp_path / "new" / "jobs.py").read_text(encoding="utf-8") == "mine"
+    assert not (tmp_path / "new" / "noonmark.yaml").exists()
+
+
+def test_what_init_writes_loads(noonmark: Noonmark, tmp_path: Path) -> None:
+    noonmark("init", str(tmp_path))
+    assert noonmark("rules", "check", str(tmp_path / "noonmark.yaml")).code == 0
+    sched = load_app(str(tmp_path / "jobs.py"))
+    assert set(sched.rules.jobs) == {"hello", "tidy"}
+
+
+def test_next_and_show_read_an_app_that_nobody_registered(noonmark: Noonmark, tmp_path: Path) -> None:
+    noonmark("init", str(tmp_path))
+    answer = noonmark("next", "hello", "--app", str(tmp_path / "jobs.py"), "-n", "1")
+    assert answer.code == 0
+    assert answer.out.startswith("every 1m\n")
+    assert "not in the store" in answer.err
+    assert "declared, not in the store" in noonmark("show", "tidy", "--app", str(tmp_path / "noonmark.yaml")).out
+    assert noonmark("show", "nothing", "--app", str(tmp_path / "noonmark.yaml")).code == 5
+
+
+def test_an_app_is_found_by_name_or_because_it_is_the_only_one(tmp_path: Path) -> None:
+    (tmp_path / "app_a.py").write_text(GOOD, encoding="utf-8")
+    assert load_app(str(tmp_path / "app_a.py")) is not None
+    assert load_app(f"{tmp_path / 'app_a.py'}:sched", url="memory://").url == "memory://"
+
+
+@pytest.mark.parametrize(
+    ("text", "attribute", "said", "code"),
+    [
+        ("x = 1\n", "", "has no Scheduler", 5),
+        ("x = 1\n", ":x", "it is a int", 5),
+        ("x = 1\n", ":y", "there is none of that name", 5),
+        ("import nowhere_to_be_found\n", "", "No module named 'nowhere_to_be_found'", 2),
+        ("def f(:\n", "", "SyntaxError", 2),
+        ("raise ValueError('my own mistake')\n", "", "my own mistake", 2),
+        ("import sys\nsys.exit(3)\n", "", "SystemExit", 2),
+    ],
+)
+def test_an_app_that_cannot_be_loaded_is_told_in_its_own_words(
+    tmp_path: Path, text: str, attribute: str, said: str, code: int
+) -> None:
+    path = tmp_path / f"app_{abs(hash(text + attribute))}.py"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(problems.Trouble) as refused:
+        load_app(f"{path}{attribute}")
+    assert said in refused.value.text()
+    assert refused.value.code == code
+    if "mistake" in said:
+        assert f"{path}:1" in refused.value.text()
+
+
+def test_a_missing_file_or_module_ends_with_5(noonmark: Noonmark, tmp_path: Path) -> None:
+    assert noonmark("worker", str(tmp_path / "none.py")).code == 5
+    assert noonmark("worker", "no_such_module_here:sched").code == 5
+    assert noonmark("dev", str(tmp_path / "none.py")).code == 5
+
+
+def test_rules_check_tells_every_mistake_with_its_place_and_ends_with_1(noonmark: Noonmark, tmp_path: Path) -> None:
+    path = tmp_path / "noonmark.yaml"
+    path.write_text(
+        "version: 1\njobs:\n  a:\n    schedule: {cron: '0 9 * * *'}\n    command: [x]\n    reasn: y\n", encoding="utf-8"
+    )
+    answer = noonmark("rules", "check", str(path))
+    assert answer.code == 1
+    assert f"{path}:6:5" in answer.err
+    assert noonmark("rules", str(path), "--json").plain["ok"] is False
+    assert noonmark("rules", "check", str(tmp_path / "none.yaml")).code == 5
+
+
+def test_rules_apply_puts_them_in_force_and_a_second_time_changes_nothing(noonmark: Noonmark, tmp_path: Path) -> None:
+    noonmark("init", str(tmp_path))
+    path = str(tmp_path / "noonmark.yaml")
+    assert noonmark("rules", "apply", path).out == "tidy  added  v1\n"
+    assert noonmark("rules", "apply", path).out == "tidy  unchanged  v1\n"
+    text = Path(path).read_text(encoding="utf-8").replace("12:00", "13:00")
+    Path(path).write_text(text, encoding="utf-8")
+    assert noonmark("rules", "apply", path, "--json").plain["jobs"] == [
+        {"job": "tidy", "change": "changed", "revision": 2}
+    ]
+    assert "09:00-13:00" in noonmark("show", "tidy").out
+
+
+def test_rules_show_prints_a_file_that_loads_again(noonmark: Noonmark, tmp_path: Path) -> None:
+    noonmark("init", str(tmp_path))
+    shown = noonmark("rules", "show", str(tmp_path / "noonmark.yaml"))
+    copy = tmp_path / "copy.yaml"
+    copy.write_text(shown.out, encoding="utf-8")
+    assert noonmark("rules", "show", str(copy)).out == shown.out
+
+
+def test_schema_prints_json(noonmark: Noonmark) -> None:
+    assert "properties" in noonmark("schema").plain
+
+
+def test_a_changed_file_is_noticed_and_caches_are_not(tmp_path: Path) -> None:
+    (tmp_path / "jobs.py").write_text("1", encoding="utf-8")
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "x.py").write_text("1", encoding="utf-8")
+    (tmp_path / ".noonmark").mkdir()
+    (tmp_path / ".noonmark" / "x.yaml").write_text("1", encoding="utf-8")
+    before = stamps([tmp_path])
+    assert [path.name for path in before] == ["jobs.py"]
+    os.utime(tmp_path / "jobs.py", ns=(1, 1))
+    assert stamps([tmp_path]) != before

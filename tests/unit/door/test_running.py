@@ -1,0 +1,84 @@
+"""Workers that the door starts: the real engine on a memory store, stopped without a trace."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from noonmark import Context, ContextSync, RetryLater, Scheduler, manual, on_event
+
+
+@pytest.fixture
+def live() -> Iterator[Scheduler]:
+    with Scheduler("memory://", rules=False) as scheduler:
+        yield scheduler
+
+
+def test_a_worker_runs_what_was_asked_for_and_emits_what_follows(live: Scheduler) -> None:
+    done = threading.Event()
+    seen: list[tuple[str, int]] = []
+
+    @live.job(manual(), key="answer:{params.n}", reason="x")
+    async def answer(ctx: Context, n: int) -> int:
+        seen.append((ctx.key, n))
+        live.emit("answered", id=str(n), n=n)
+        return n * 2
+
+    @live.job(on_event("answered"), key="digest:{n}", reason="x")
+    def digest(ctx: ContextSync, n: int) -> None:
+        seen.append((ctx.key, n))
+        done.set()
+
+    answer.later("0s")(n=21)
+    worker = live.worker(concurrency=4, name="w1")
+    worker.start()
+    try:
+        assert done.wait(20)
+    finally:
+        worker.stop()
+    assert seen == [("answer:21", 21), ("digest:21", 21)]
+    (row,) = live.occurrences("answer")
+    assert (row.state, row.result, row.attempt) == ("SUCCESS", 42, 1)
+    (view,) = live.workers()
+    assert (view.name, view.is_alive) == ("w1", False)
+    assert view.ended_at is not None
+    assert live.workers(alive=True) == []
+
+
+def test_a_lifespan_starts_a_worker_and_ends_it(live: Scheduler) -> None:
+    ran = threading.Event()
+
+    @live.job(manual(), reason="x")
+    async def ask() -> None:
+        ran.set()
+
+    async def serve() -> bool:
+        async with live.lifespan(object()):
+            await ask.later("0s")()
+            return await asyncio.to_thread(ran.wait, 20)
+
+    assert asyncio.run(serve())
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("noonmark")]
+
+
+def test_retry_later_reads_the_words_of_a_duration() -> None:
+    assert RetryLater("busy", after="90s").after.total_seconds() == 90  # type: ignore[union-attr]
+    assert RetryLater("busy", after=2).after.total_seconds() == 2  # type: ignore[union-attr]
+    assert RetryLater("busy").after is None
+
+
+def test_a_job_named_in_a_file_may_be_a_decorated_async_function() -> None:
+    from noonmark.engine.registry import resolve
+
+    assert resolve(f"{__name__}:HANDLE") is HANDLE.function
+
+
+_SCHED = Scheduler("memory://", rules=False)
+
+
+@_SCHED.job(manual(), reason="x")
+async def HANDLE() -> None:  # noqa: N802
+    """Stand in for a decorated function of an application."""

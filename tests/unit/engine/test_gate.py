@@ -1,0 +1,129 @@
+"""The way to the store, and the lease keeper's thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from noonmark.core.model import SECOND
+from noonmark.engine import host
+from noonmark.engine.errors import GateClosed
+from noonmark.engine.gate import StoreGate, backoff
+from noonmark.engine.host import is_alive
+from noonmark.engine.leases import Book, Duty, Keeper
+from noonmark.engine.runs import trust_end
+from noonmark.engine.signals import Happening, StoreAway, StoreBack
+from noonmark.ports.clock import SystemClock
+from noonmark.ports.store import StoreUnreachable, StoreUnusable
+from noonmark.stores.memory import MemoryStore
+
+
+@pytest.fixture
+def told() -> list[Happening]:
+    """What the gate told."""
+    return []
+
+
+@pytest.fixture
+def gate(told: list[Happening]) -> Iterator[StoreGate]:
+    """A gate with its thread."""
+    made = StoreGate(SystemClock(), lambda: 0.0, told.append)
+    yield made
+    made.give_up()
+    made.close()
+
+
+def test_a_verb_is_repeated_until_the_store_answers(gate: StoreGate, told: list[Happening]) -> None:
+    tries: list[str] = []
+
+    def verb(request_id: str) -> int:
+        tries.append(request_id)
+        if len(tries) < 3:
+            raise StoreUnreachable("locked")
+        return 42
+
+    assert gate.submit(verb, "r1").result(10) == 42
+    assert tries == ["r1"] * 3, "the same request id each time"
+    assert [type(happening) for happening in told] == [StoreAway, StoreBack]
+
+
+def test_verbs_are_carried_out_one_after_the_other_in_their_order(gate: StoreGate) -> None:
+    seen: list[int] = []
+    futures = [gate.submit(seen.append, number) for number in range(100)]
+    for future in futures:
+        future.result(10)
+    assert seen == list(range(100))
+
+
+def test_a_store_that_cannot_serve_is_not_tried_again(gate: StoreGate) -> None:
+    tries: list[int] = []
+
+    def verb() -> None:
+        tries.append(1)
+        raise StoreUnusable("the file is from a newer version")
+
+    with pytest.raises(StoreUnusable):
+        gate.submit(verb).result(10)
+    assert len(tries) == 1
+
+
+def test_giving_up_ends_the_wait_for_a_store_that_stays_away(gate: StoreGate) -> None:
+    began = threading.Event()
+
+    def verb() -> None:
+        began.set()
+        raise StoreUnreachable("gone")
+
+    future = gate.submit(verb)
+    assert began.wait(10)
+    gate.give_up()
+    with pytest.raises(GateClosed):
+        future.result(10)
+    with pytest.raises(GateClosed):
+        gate.submit(verb).result(10)
+
+
+def test_the_first_try_after_the_store_s_return_comes_within_a_second() -> None:
+    assert all(0 < backoff(failures, dice) < 0.75 for failures in (0, 1, 5, 50, 5000) for dice in (0.0, 0.999))
+
+
+def test_trust_ends_before_the_lease_and_counts_from_the_asking() -> None:
+    assert trust_end(100 * SECOND, 30 * SECOND) == 100 * SECOND + 29_500_000
+    assert trust_end(0, SECOND) < SECOND
+
+
+def test_a_hint_of_an_earlier_renewal_wakes_the_keeper() -> None:
+    rounds = threading.Semaphore(0)
+    store, clock = MemoryStore(), SystemClock()
+    info = host.this_worker(clock, name="w", jobs=())
+
+    class Counted(Duty):
+        def keep_once(self) -> int:
+            upcoming = super().keep_once()
+            rounds.release()
+            return upcoming
+
+    keeper = Keeper(Counted(store, clock, info, Book(), on_lost=lambda _: None, on_cancel=lambda _: None), clock)
+    keeper.start()
+    assert rounds.acquire(timeout=10)
+    for _ in range(200):  # the first hint may come while the round still ends, and is kept then
+        keeper.expect(clock.boot())
+        if rounds.acquire(timeout=0.05):
+            break
+    else:
+        pytest.fail("the keeper slept on")
+    keeper.end()
+    assert not keeper.is_alive()
+
+
+def test_the_kernel_answers_for_workers_of_this_machine_and_the_heartbeat_for_others() -> None:
+    us = host.this_worker(SystemClock(), name="w", jobs=())
+    here = {"host": us.host, "boot_id": us.boot_id, "pid": us.pid, "process_started": us.process_started, "until": 0}
+    assert is_alive(here, us, 10) is True
+    assert is_alive({**here, "process_started": "1"}, us, 10) is False, "the pid was reused"
+    assert is_alive({**here, "ended_at": 5}, us, 10) is False
+    assert is_alive({**here, "host": "elsewhere", "until": 11}, us, 10) is True
+    assert is_alive({**here, "host": "elsewhere", "until": 10}, us, 10) is False
+    assert is_alive(None, us, 10) is None
