@@ -174,11 +174,11 @@ def fill(store: Store, name: str, due: list[int]) -> None:
     """Declare the job as the worker will, and add one row per due moment."""
     from bench import jobs
 
-    job: Job = jobs.sched.jobs()[name]
+    job: Job = jobs.sched.jobs[name].job
     assert isinstance(job.trigger, Manual)
     from noonmark.engine.activate import declare
 
-    declare(store, [job])
+    declare(store, [job], actor="bench")
     revision = store.jobs([name])[0].revision
     assert store.jobs([name])[0].digest == codec.digest(job)
     now = store.now()

@@ -74,6 +74,17 @@ async def long() -> None:
         await asyncio.sleep(60)
 
 
+async def attentive() -> None:
+    """Say when the run is cancelled; be quick the second time."""
+    effect("attentive")
+    if count("attentive") == 1:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            effect("cancelled")
+            raise
+
+
 def family() -> None:
     """Have a child that would outlive us."""
     stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
@@ -88,6 +99,7 @@ JOBS: list[tuple[Job, Any]] = [
     (job("blocker"), blocker),
     (job("quick"), quick),
     (job("long"), long),
+    (job("attentive"), attentive),
     (job("family", isolation="process", retry=Retry(max=0)), family),
     (job("tick", trigger=Every(period=SECOND)), quick),
 ]
@@ -99,7 +111,7 @@ def main() -> None:
     parser.add_argument("path")
     parser.add_argument("--concurrency", type=int, default=10)
     parser.add_argument("--grace", type=float, default=0.5)
-    parser.add_argument("--jobs", default="steps,stuck,blocker,quick,long,family")
+    parser.add_argument("--jobs", default="steps,stuck,blocker,quick,long,attentive,family")
     options = parser.parse_args()
     registry = Registry()
     for declared, fn in JOBS:

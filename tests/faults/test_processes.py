@@ -9,6 +9,8 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
+import apsw
+
 from noonmark.core.model import SECOND, Query, State
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -83,6 +85,26 @@ def test_sigterm_hands_runs_back_and_nothing_is_lost(fleet: Fleet) -> None:
 
     assert (row.attempt, row.takeovers) == (1, 0), "a run handed back costs no attempt"
     assert fleet.effects("long")[-1] == f"long {second.pid}"
+
+
+def test_a_run_is_stopped_when_its_lease_cannot_be_renewed_and_starts_again_when_the_store_is_back(
+    fleet: Fleet,
+) -> None:
+    worker = fleet.worker()
+    id_ = fleet.later(faultjobs.job("attentive"))
+    wait_for(lambda: fleet.effects("attentive"), what="the run")
+    locker = apsw.Connection(str(fleet.path))
+    locker.setbusytimeout(5000)
+    locker.execute("BEGIN IMMEDIATE")
+    locked = time.monotonic()
+    wait_for(lambda: fleet.effects("cancelled"), what="the end of trust")
+    assert time.monotonic() - locked <= TTL + 0.3, "the run went on after its lease could lapse"
+    locker.execute("ROLLBACK")
+    locker.close()
+
+    row = wait_for(lambda: (row := fleet.row(id_)).state is State.SUCCESS and row, what="the second attempt")
+    assert (row.attempt, row.takeovers) == (2, 1)
+    assert worker.poll() is None, "no worker exits because its store went away"
 
 
 def test_a_process_job_and_its_children_die_with_the_worker(fleet: Fleet) -> None:

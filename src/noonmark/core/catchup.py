@@ -1,9 +1,9 @@
 """Catch-up: what becomes of moments that were due while nobody looked.
 
-Promise: after the first look at a frontier row the series goes on from exactly one new frontier, every missed moment is
-in one row or one range record, and the rows added are bounded however long the absence was.  Rule of the file: pure; what
-was missed is derived from the row and the rule, never kept.  There is no early grace: a moment is due when its instant
-has come, not before.
+Promise: after the first look at a frontier row the series goes on from exactly one new frontier, every missed moment
+is in one row or one range record, and the rows added are bounded however long the absence was.  Rule of the file: pure;
+what was missed is derived from the row and the rule, never kept.  There is no early grace: a moment is due when its
+instant has come, not before.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _skip(job: Job, row: Occurrence, now: Micros, revision: int) -> Step:
     if newest is None and late <= grace:
         return Step(adds=_frontier(job, row, row.scheduled_for, revision))
     if newest is not None and now - newest.at <= grace:
-        rest = (_row(job, row, newest, revision, frontier=True),)
+        rest: tuple[NewOccurrence, ...] = (_row(job, row, newest, revision, frontier=True),)
         end = newest.at
     else:
         rest, end = _frontier(job, row, now, revision), now + 1
@@ -109,8 +109,8 @@ def _skip(job: Job, row: Occurrence, now: Micros, revision: int) -> Step:
 def _newest_wanted(job: Job, row: Occurrence, now: Micros) -> Moment | None:
     """Return the moment that supersedes the row: due by now, newer, and not one that the calendar excludes.
 
-    Friday's moment must not give way to Saturday's where Saturdays are excluded: then neither would run.  Among excluded
-    moments the newest may stand for the others.
+    Friday's moment must not give way to Saturday's where Saturdays are excluded: then neither would run.  Among
+    excluded moments the newest may stand for the others.
     """
     newest = previous_moment(job, now + 1)
     if newest is None or newest.at <= row.scheduled_for:
@@ -130,9 +130,7 @@ def _ended(row: Occurrence, newest: Moment, now: Micros) -> Decision:
     return _decision(
         verdict=Verdict.SKIP_SUPERSEDED,
         code="superseded",
-        check=Check(
-            name="missed", passed=False, wanted="the latest moment due", seen=f"{newest.nominal} is due as well"
-        ),
+        check=Check(name="missed", passed=False, wanted="the latest moment due", seen=f"{newest.nominal} is due too"),
         detail={"late": late, "by": newest.at, "nominal": newest.nominal},
     )
 

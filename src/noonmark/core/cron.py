@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
 
 from cronsim import CronSim, CronSimError
 
 from noonmark.core import cronfields, zones
-from noonmark.core.cronfields import CronError
+from noonmark.core.cronfields import CronError as CronError
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros
 from noonmark.core.zones import Stretch
 
@@ -39,7 +39,8 @@ class CronRule:
     normalised: str
     tz: str
     is_fixed_time: bool
-    warnings: tuple[str, ...]
+    reading: tuple[str, ...]
+    """Warnings about the text alone."""
     shortest_gap: Micros
     """Smallest distance of two moments by the clock, microseconds, at most one day."""
     months: frozenset[int]
@@ -47,6 +48,11 @@ class CronRule:
     minutes: tuple[int, ...]
     seconds: tuple[int, ...]
     day_matches: Callable[[date], bool]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is legal but often not meant, the dates without a run in this zone's gaps among it."""
+        return (*self.reading, *_silence(self))
 
     def next_after(self, us: Micros) -> Micros | None:
         """Return the first moment strictly after the instant, None when there is none within ``YEARS_AHEAD``."""
@@ -242,11 +248,11 @@ def parse_cron(expression: str, tz: str) -> CronRule:
             "write L for the last day of a month"
         )
     hours, minutes, seconds = tuple(sorted(reader.hours)), tuple(sorted(reader.minutes)), tuple(sorted(reader.seconds))
-    rule = CronRule(
+    return CronRule(
         normalised=" ".join(fields[1:] if seconds == (0,) else fields),
         tz=tz,
         is_fixed_time=not any(field.startswith("*") for field in fields[:3]),
-        warnings=(),
+        reading=tuple(cronfields.warnings(fields)),
         shortest_gap=_shortest_gap(hours, minutes, seconds),
         months=months,
         hours=hours,
@@ -254,7 +260,6 @@ def parse_cron(expression: str, tz: str) -> CronRule:
         seconds=seconds,
         day_matches=reader.match_day,
     )
-    return replace(rule, warnings=(*cronfields.warnings(fields), *_silence(rule)))
 
 
 @lru_cache(maxsize=1)
@@ -289,8 +294,7 @@ def _shortest_gap(hours: tuple[int, ...], minutes: tuple[int, ...], seconds: tup
     if len(minutes) == 1:
         return hour_apart * HOUR
     distances = _distances(minutes, 60)
-    inner = min(distances[:-1])
-    return min(inner, distances[-1] if hour_apart == 1 else (hour_apart - 1) * 60 + distances[-1]) * MINUTE
+    return min(*distances[:-1], (hour_apart - 1) * 60 + distances[-1]) * MINUTE
 
 
 def _distances(values: tuple[int, ...], turn: int) -> list[int]:
@@ -300,12 +304,15 @@ def _distances(values: tuple[int, ...], turn: int) -> list[int]:
     ]
 
 
-def _silence(rule: CronRule) -> Iterator[str]:
+@lru_cache(maxsize=1024)
+def _silence(rule: CronRule) -> tuple[str, ...]:
     # The zone data say until when their authors looked; the two years from there are worth a warning.
     start = zones.year_start(int(zones.tzdata_version()[:4]))
     silent = rule.silent_dates(start, start + 2 * 366 * DAY)
-    if silent:
-        yield (
-            f"it follows real time because of the *, and on {', '.join(silent)} all its times fall into the hour that "
-            f"{rule.tz} leaves out: no run on that date; write fixed minutes (0,30) to run at the end of the gap"
-        )
+    if not silent:
+        return ()
+    warning = (
+        f"it follows real time because of the *, and on {', '.join(silent)} all its times fall into the hour that "
+        f"{rule.tz} leaves out: no run on that date; write fixed minutes (0,30) to run at the end of the gap"
+    )
+    return (warning,)

@@ -36,7 +36,7 @@ _WORDS = {
     "minute": "m",
     "minutes": "m",
 } | {"hr": "h", "hrs": "h", "hour": "h", "hours": "h", "day": "d", "days": "d", "week": "w", "weeks": "w"}
-_PART = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)([A-Za-zµ]+)", re.ASCII)
+_PART = re.compile(r"\s*([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([A-Za-zµ]+)", re.ASCII)
 _ISO = re.compile(
     r"P(?:(?P<w>[0-9]{1,9})W)?(?:(?P<d>[0-9]{1,9})D)?"
     r"(?:T(?:(?P<h>[0-9]{1,9})H)?(?:(?P<m>[0-9]{1,9})M)?(?:(?P<s>[0-9]{1,12}(?:\.[0-9]{1,6})?)S)?)?"
@@ -91,13 +91,12 @@ def format_duration(us: Micros) -> str:
 def _plain(text: str) -> Micros:
     total, position, last = Fraction(0), 0, -1
     order = list(UNITS)
-    compact = text.replace(" ", "")
-    if re.fullmatch(r"[0-9.]+", compact):
+    if re.fullmatch(r"[0-9.]+", text):
         raise ValueError(
-            f'"{text[:40]}" has no unit, so it could be seconds or minutes; write "{compact[:20]}s" or "{compact[:20]}m"'
+            f'"{text[:40]}" has no unit, so is it seconds or minutes? write "{text[:20]}s" or "{text[:20]}m"'
         )
-    while position < len(compact):
-        match = _PART.match(compact, position)
+    while position < len(text):
+        match = _PART.match(text, position)
         if match is None:
             raise ValueError(f'"{text[:40]}" is no duration; {_HOW}')
         unit = _unit(match.group(2), text)

@@ -66,6 +66,8 @@ def _filled(text: str, detail: Mapping[str, Any], lang: str, zone: str) -> tuple
 
 def _text(value: Any, _lang: str, _zone: str) -> str:
     line = " ".join(str(value).split()) if value is not None else ""
+    if not line.isprintable():  # a job's text must not drive the terminal of whoever reads it
+        line = "".join(character for character in line if character.isprintable())
     line = line if len(line) <= TEXT_LIMIT else f"{line[:TEXT_LIMIT]}…"
     return line.rstrip(".。")
 
@@ -153,7 +155,7 @@ def _state(value: Any, lang: str, _zone: str) -> str:
     return _STATES[str(value)][lang == "zh"]
 
 
-_BECAUSE = {
+BECAUSE = {
     "flag_missing": ("data that it needs was not ready", "所需数据一直未就绪"),
     "dependency_missing": ("a job that it depends on had not succeeded", "所依赖的任务一直未成功"),
     "waiting_for_resume": ("the job was paused", "任务处于暂停"),
@@ -171,7 +173,7 @@ _BECAUSE = {
 
 
 def _because(value: Any, lang: str, _zone: str) -> str:
-    return _BECAUSE[value][lang == "zh"]
+    return BECAUSE[value][lang == "zh"]
 
 
 def _count(value: Any, lang: str, _zone: str) -> str:

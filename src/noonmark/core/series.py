@@ -6,12 +6,14 @@ activation and ``verify`` agree.  Rule of the file: pure; what a row carries is 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
 from noonmark.core import keys, times
+from noonmark.core.codec import canonical
 from noonmark.core.model import Job, Micros, NewOccurrence, OnEvent, Origin
 from noonmark.core.moments import Moment as Moment
 from noonmark.core.moments import count_between as count_between
@@ -21,6 +23,7 @@ from noonmark.core.moments import next_moment as next_moment
 from noonmark.core.moments import previous_moment as previous_moment
 
 EACH_WORKER = "each_worker"
+_CALLS = {Origin.MANUAL: "m", Origin.BACKFILL: "b"}
 
 
 def subjects(job: Job) -> list[tuple[str, dict[str, str]]]:
@@ -187,26 +190,16 @@ def row_for_call(
     by_person = origin in (Origin.MANUAL, Origin.BACKFILL)
     moment = moment_at(job, due_at) if origin is Origin.BACKFILL else None
     date = business_date or (moment.business_date if moment else times.business_date(due_at, job.tz, job.business_date))
-    values = {**subject_values(job, subject), **params}
-    rendered = (
-        key
-        if key is not None
-        else keys.row_key(
-            job,
-            business_date=date,
-            scheduled_for=due_at,
-            subject=subject,
-            subject_params=subject_values(job, subject),
-            params=params,
-        )
-    )
+    values = subject_values(job, subject)
+    call = f"{_CALLS.get(origin, 'l')}:{request_id}"
+    if key is None:
+        key = _call_key(job, call, date, due_at, subject, params)
     start = now if origin is Origin.BACKFILL else due_at
     not_before, not_after = _window_today(job, start) if by_person else _window(job, due_at)
-    prefix = {Origin.MANUAL: "m", Origin.BACKFILL: "b"}.get(origin, "l")
     return NewOccurrence(
         job=job.name,
-        identity=moment.identity if moment else f"{prefix}:{request_id}",
-        key=rendered,
+        identity=moment.identity if moment else call,
+        key=key,
         scheduled_for=due_at,
         due_at=start,
         subject=subject,
@@ -220,11 +213,33 @@ def row_for_call(
         gated=_gated(job),
         claim=True,
         again=again,
-        params=_json(values),
+        params=_json({**values, **params}),
         revision=revision,
         actor=actor,
         note=note,
     )
+
+
+def _call_key(job: Job, identity: str, date: str, due_at: Micros, subject: str, params: Mapping[str, Any]) -> str:
+    """Return the key of a call that names none: the job's template, over what the call knows.
+
+    A call of an event's job stands for the event, its params for the event's fields.  Without a template of its own a
+    job that is only called is kept apart by its params too: two calls for one moment with other params are two things.
+    """
+    trigger = job.trigger
+    event = {"name": trigger.name, **params, "id": identity} if isinstance(trigger, OnEvent) else None
+    rendered = keys.row_key(
+        job,
+        business_date=date,
+        scheduled_for=due_at,
+        subject=subject,
+        subject_params=subject_values(job, subject),
+        params=params,
+        event=event,
+    )
+    if job.key or job.is_series or event is not None or not params:
+        return rendered
+    return f"{rendered}:{hashlib.sha256(canonical(params).encode()).hexdigest()[:16]}"
 
 
 def _gated(job: Job) -> bool:

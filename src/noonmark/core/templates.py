@@ -300,6 +300,6 @@ def unknown_name(template: str, name: str, names: Mapping[str, object]) -> Templ
     from difflib import get_close_matches  # only on the way out: its import is not free
 
     bare = {known.partition(".")[2] or known for known in names}
-    close = get_close_matches(name, sorted({*names, *bare, *CORE_NAMES}), n=1, cutoff=0.6)
-    hint = f"; did you mean {{{close[0]}}}?" if close else f"; known here: {', '.join(sorted({*CORE_NAMES, *names}))}"
+    close = get_close_matches(name, sorted({*names, *bare, *ALIASES} - {name}), n=1, cutoff=0.6)
+    hint = f"; did you mean {{{close[0]}}}?" if close else f"; known here: {', '.join(sorted(names))}"
     return TemplateProblem(f'template "{template}" uses {{{name}}}, which nothing binds{hint}', name=name)

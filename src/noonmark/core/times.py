@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros, Window
 from noonmark.core.zones import EPOCH, EPOCH_DATE, local_micros, resolve_wall, stretches_from
@@ -50,8 +51,15 @@ def from_datetime(moment: datetime) -> Micros:
 
 
 def local(us: Micros, tz: str) -> datetime:
-    """Return an instant as an aware datetime in the zone, its fold set."""
-    return to_datetime(us).astimezone(zone(tz))
+    """Return an instant as an aware datetime in the zone, its fold set.
+
+    Raises:
+        ValueError: unknown zone, or outside the years 1 to 9999.
+    """
+    try:
+        return to_datetime(us).astimezone(zone(tz))
+    except OverflowError:
+        raise ValueError(f"{us} microseconds are outside the years 1 to 9999 in {tz}") from None
 
 
 def resolve_local(naive: datetime, tz: str) -> Micros:
@@ -181,12 +189,7 @@ def window_bounds(
     """
     if window.length is not None:
         return scheduled, scheduled + window.length
-    problems = check_window(window)
-    if problems:
-        raise ValueError(problems[0])
-    start, end = _clock(window.start or "") or 0, _clock(window.end or "") or 0
-    if end < start:
-        end += DAY
+    start, end = _span(window)
     shown = local_micros(local(scheduled, tz).replace(tzinfo=None))
     today = (shown if meant is None else meant) // DAY
     for day in range(today - 1, today + 8):
@@ -204,14 +207,24 @@ def window_bounds(
 
 
 def window_of_day(window: Window, us: Micros, tz: str) -> tuple[Micros | None, Micros | None]:
-    """Return today's instance of the window: the one that contains the instant, else its local date's, closed or not."""
+    """Return today's instance of the window: the one that contains the instant, else the local date's, even closed."""
     bounds = window_bounds(window, us, tz)
     if window.length is not None or (bounds[0] is not None and bounds[0] <= us):
         return bounds
     midnight = local_micros(local(us, tz).replace(tzinfo=None)) // DAY * DAY
-    start, end = _clock(window.start or "") or 0, _clock(window.end or "") or 0
-    today = _openings(midnight + start, midnight + end + (DAY if end < start else 0), tz)
+    start, end = _span(window)
+    today = _openings(midnight + start, midnight + end, tz)
     return today[-1] if today else bounds
+
+
+@lru_cache(maxsize=1024)
+def _span(window: Window) -> tuple[Micros, Micros]:
+    """Return start and end in microseconds after midnight, the end a day later where the window crosses it."""
+    problems = check_window(window)
+    if problems:
+        raise ValueError(problems[0])
+    start, end = _clock(window.start or "") or 0, _clock(window.end or "") or 0
+    return start, end + DAY if end < start else end
 
 
 def _openings(low: Micros, high: Micros, tz: str) -> list[tuple[Micros, Micros]]:

@@ -27,6 +27,8 @@ def say_alerts(alerts: Iterable[AlertWrite], job: Job, row: Occurrence) -> None:
         if alert.clear:
             ALERTS.info("all clear: %s (%s)", alert.job, alert.kind)
             continue
+        if alert.detail.get("update"):  # three alerts for a failing occurrence; between them the open one is updated
+            continue
         level, word = _WORDS.get(alert.level, (logging.ERROR, "URGENT"))
         ALERTS.log(
             level,

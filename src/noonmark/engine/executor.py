@@ -9,7 +9,7 @@ Rule of the file: an executor reports each run once, through the ``Inbox``, and 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import inspect
 import queue
 import threading
 from collections import deque
@@ -19,7 +19,6 @@ from typing import Any, Protocol
 
 from noonmark.core.model import Micros
 from noonmark.engine.context import Context, ContextSync, RunFacts
-from noonmark.engine.errors import LeaseLost
 from noonmark.engine.gate import Gate
 from noonmark.engine.journal import Journal
 from noonmark.engine.process import ProcessRunner
@@ -154,7 +153,10 @@ def execute_sync(run: Run, callbacks: Callbacks) -> Finish:
         handler = run.handler
         assert handler.fn is not None
         context = callbacks.context_sync(run) if handler.context_param is not None else None
-        return succeeded(run, handler.fn(**arguments(handler, parameters(run), context)))
+        value = handler.fn(**arguments(handler, parameters(run), context))
+        if inspect.iscoroutine(value):  # a plain function that hands out a coroutine: nobody else would await it
+            value = asyncio.run(value)
+        return succeeded(run, value)
     except BaseException as error:
         return failed(run, error)
 
@@ -280,9 +282,9 @@ class Executors:
             if kind == "async":
                 coroutines.append(run)
             elif kind == "sync":
-                self._pool.run(partial(self._finish, execute_sync, run, self._callbacks))
+                self._in_thread(run, partial(execute_sync, run, self._callbacks))
             else:
-                self._pool.run(partial(self._finish, self._processes.execute, run))
+                self._in_thread(run, partial(self._processes.execute, run))
         if coroutines:
             if self._loop is None:
                 self._loop = JobLoop(self._inbox, self._callbacks)
@@ -306,13 +308,19 @@ class Executors:
         if self._loop is not None:
             self._loop.close()
 
-    def _finish(self, execute: Callable[..., Finish], run: Run, *args: Any) -> None:
+    def _in_thread(self, run: Run, execute: Callable[[], Finish]) -> None:
         try:
-            finish = execute(run, *args)
-        except LeaseLost as error:
-            finish = failed(run, error)
+            self._pool.run(partial(self._finish, run, execute))
+        except RuntimeError as error:  # the system gives us no more threads: the run fails, the worker does not
+            self._report(Finish(run, ok=False, error=str(error), code="start_failed", detail={"error": str(error)}))
+
+    def _finish(self, run: Run, execute: Callable[[], Finish]) -> None:
+        try:
+            finish = execute()
         except BaseException as error:  # a fault of ours must end the run too, else its slot is gone for ever
             finish = failed(run, error)
-        with contextlib.suppress(RuntimeError):  # the engine's loop is closed: nobody waits any more
-            self._inbox.put(finish)
-            self._inbox.flush()
+        self._report(finish)
+
+    def _report(self, finish: Finish) -> None:
+        self._inbox.put(finish)
+        self._inbox.flush()

@@ -50,6 +50,8 @@ from noonmark.ports.store import Store
 ROUNDS = 5
 """How often one row is decided anew within one look before it is put aside for a second."""
 NO_HANDLER_RECHECK: Micros = 15 * SECOND
+HANDED_ON_RECHECK: Micros = SECOND // 4
+"""Where another living worker can run the job, it must not wait long for that worker's turn."""
 _ENDS = frozenset({Event.MISS, Event.FAIL_MANUAL, Event.CANCEL})
 _STARTS = frozenset({Event.START, Event.TAKEOVER})
 _LOG = logging.getLogger("noonmark.engine")
@@ -101,12 +103,16 @@ class Looker:
         self._boot = boot
         self._is_alive = is_alive
         self._observer = observer
+        self._elsewhere: frozenset[str] = frozenset()  # jobs that other living workers can run
+        self._asked_elsewhere: Micros | None = None
 
     async def look(self, rows: Sequence[Occurrence]) -> list[Run]:
         """Bring every row to an outcome; return those that are to be run now."""
         cases = [self._case(row) for row in rows]
         for case in cases:
             await self._prepare(case)
+        if any(case.handler is None for case in cases):
+            await self._ask_elsewhere()
         runs: list[Run] = []
         for round_number in range(ROUNDS):
             await self._decide(cases)
@@ -125,6 +131,15 @@ class Looker:
             await self._reload(cases, put_aside=round_number == ROUNDS - 2)
         _LOG.warning("%d rows could be neither started nor parked; their look leases will lapse", len(cases))
         return runs
+
+    async def _ask_elsewhere(self) -> None:
+        now = self._boot()
+        if self._asked_elsewhere is not None and now - self._asked_elsewhere < 5 * SECOND:
+            return
+        self._asked_elsewhere = now
+        workers = await self._gate.call(self._store.workers)
+        living = [info for info in workers if info.ended_at is None and info.until > self._now()]
+        self._elsewhere = frozenset(name for info in living if info.id != self._worker for name in info.jobs)
 
     # -- before deciding ----------------------------------------------------------------------------
 
@@ -227,7 +242,8 @@ class Looker:
         """Fit the verdict to what this worker and this row can do."""
         assert case.job is not None
         if decision.event in _STARTS and case.handler is None:
-            return _parked(decision, "handler_missing", {"job": case.row.job}, self._now() + NO_HANDLER_RECHECK)
+            recheck = HANDED_ON_RECHECK if case.row.job in self._elsewhere else NO_HANDLER_RECHECK
+            return _parked(decision, "handler_missing", {"job": case.row.job}, self._now() + recheck)
         if decision.event is Event.SKIP and next_state(case.row.state, Event.SKIP) is None:
             # A started occurrence is wanted whatever the calendar says now: it waits instead of vanishing.
             code = "waiting_for_resume" if decision.code == "job_paused" else decision.code

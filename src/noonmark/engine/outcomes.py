@@ -58,6 +58,21 @@ def hand_back(finish: Finish, now: Micros) -> Settlement:
     )
 
 
+def plain_outcome(finish: Finish) -> Settlement:
+    """Return the outcome without anything that has to be worked out: the last resort."""
+    run = finish.run
+    is_success = finish.ok and not run.saw_stop
+    return Settlement(
+        occurrence_id=run.row.id,
+        fence=run.fence,
+        event=Event.SUCCEED if is_success else Event.FAIL_MANUAL,
+        verdict=Verdict.SHOULD_RUN,
+        code="succeeded" if is_success else "failed_final",
+        result=finish.result,
+        error=finish.error,
+    )
+
+
 def _success(finish: Finish, rules: Rules) -> Settlement:
     run = finish.run
     row = run.row
@@ -73,7 +88,7 @@ def _success(finish: Finish, rules: Rules) -> Settlement:
         detail=json.dumps(dict(finish.detail), ensure_ascii=False) if finish.detail else "{}",
         ledger=not run.quiet or finish.code != "succeeded",
         facts=facts,
-        alerts=alerts_for(run.job, row, Event.SUCCEED, finish.code, {}) if row.attempt > 1 else (),
+        alerts=alerts_for(run.job, row, Event.SUCCEED, finish.code, {}),
         result=finish.result,
     )
 
@@ -114,7 +129,7 @@ def _ended(
         code=code,
         detail=json.dumps(said, ensure_ascii=False, default=str),
         alerts=alerts(finish, event, code, said),
-        error=finish.error,
+        error=finish.error or f"it returned after it was told to stop ({run.stop_reason})",
     )
 
 

@@ -16,7 +16,7 @@ from noonmark.core.model import Micros, Settled, Settlement
 from noonmark.engine.alerts import say_alerts
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.gate import Gate
-from noonmark.engine.outcomes import Clocked, settlement
+from noonmark.engine.outcomes import Clocked, plain_outcome, settlement
 from noonmark.engine.rules import Rules
 from noonmark.engine.runs import Finish
 from noonmark.engine.signals import Finished, Observer, Refused, tell
@@ -51,7 +51,7 @@ class Recorder:
     async def record(self, batch: Sequence[Finish]) -> bool:
         """Settle a batch; True when it made something due that the loop may not know of."""
         clocked = Clocked(now=self._now(), dice=self._dice)
-        pairs = [(finish, item) for finish in batch if (item := settlement(finish, self._rules, clocked)) is not None]
+        pairs = [(finish, item) for finish in batch if (item := self._outcome(finish, clocked)) is not None]
         if not pairs:
             return False
         self.is_busy = True
@@ -65,6 +65,13 @@ class Recorder:
                 self._say(finish, item, answer)
             is_news = is_news or item.due_at is not None or bool(item.facts)
         return is_news
+
+    def _outcome(self, finish: Finish, clocked: Clocked) -> Settlement | None:
+        try:
+            return settlement(finish, self._rules, clocked)
+        except Exception:  # a template that binds nothing, a rule gone odd: the end of the run must be on record
+            _LOG.exception("the outcome of %s could not be worked out; it is recorded plainly", finish.run.row.run_id)
+            return plain_outcome(finish)
 
     async def _settle(self, items: Sequence[Settlement]) -> Sequence[Settled | None]:
         try:

@@ -138,7 +138,8 @@ def handler_for(job: Job, fn: Callable[..., Any]) -> Handler:
             raise ValueError(f"job {job.name!r}: parameters come by name, but {name!r} can only be passed by position")
         elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             names.add(name)
-    kind: Kind = "async" if inspect.iscoroutinefunction(fn) else "sync"
+    is_async = inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
+    kind: Kind = "async" if is_async else "sync"
     if job.isolation == "process":
         kind = "process"
     return Handler(

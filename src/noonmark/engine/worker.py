@@ -85,6 +85,7 @@ class Worker:
         self._thread: threading.Thread | None = None
         self._engine: Engine | None = None
         self._gate: StoreGate | None = None
+        self._give_up: threading.Timer | None = None
         self._stopping = False
         self._error: BaseException | None = None
         # The heartbeat carries the names, so there must not be a hundred thousand of them.
@@ -125,10 +126,11 @@ class Worker:
             engine.stop(allowed)
         if gate is not None:
             # The last resort for a store that stays away: nobody waits for it longer than for the jobs.
-            timer = threading.Timer(allowed / 1e6 + 15, gate.give_up)
-            timer.daemon = True
-            timer.start()
-            self._give_up = timer
+            if self._give_up is not None:
+                self._give_up.cancel()
+            self._give_up = threading.Timer(allowed / 1e6 + 15, gate.give_up)
+            self._give_up.daemon = True
+            self._give_up.start()
         if wait:
             self.join()
 
@@ -203,9 +205,8 @@ class Worker:
             steps.append(keeper.end)
         if executor is not None:
             steps.append(executor.close)
-        timer = getattr(self, "_give_up", None)
-        if timer is not None:
-            steps.append(timer.cancel)
+        if self._give_up is not None:
+            steps.append(self._give_up.cancel)
         for step in (*steps, gate.give_up, gate.close, loop.close):
             try:
                 step()

@@ -18,7 +18,7 @@ from noonmark.engine.executor import Callbacks, Inbox, execute_async, execute_sy
 from noonmark.engine.gate import Outage, backoff
 from noonmark.engine.runs import Run
 from noonmark.ports.clock import Clock
-from noonmark.ports.store import StoreError, StoreUnreachable
+from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -56,6 +56,8 @@ class DirectGate:
             await asyncio.sleep(self._dice.random() * self._latency / 1e6)
             try:
                 answer = self._do(verb, *args, **kwargs)
+            except StoreUnusable:
+                raise
             except StoreError as error:
                 self._outage.failed(error)
                 await asyncio.sleep(backoff(failures, self._dice.random()))

@@ -170,7 +170,7 @@ def test_what_was_seen_goes_along_as_versions() -> None:
 
 # --- paused ----------------------------------------------------------------------------------------
 
-STARTED = {"first_started_at": FRIDAY, "state": State.FAILED_RETRYING, "attempt": 1, "claimed": True}
+STARTED: dict[str, Any] = {"first_started_at": FRIDAY, "state": State.FAILED_RETRYING, "attempt": 1, "claimed": True}
 
 
 @pytest.mark.parametrize(

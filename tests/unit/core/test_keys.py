@@ -110,7 +110,9 @@ def test_dates_take_formats_of_fixed_width_and_braces_can_be_written(template: s
 )
 def test_anything_but_a_plain_name_is_refused(template: str) -> None:
     with pytest.raises(keys.TemplateProblem):
-        keys.render(template, keys.names_of(REPORT, business_date="2025-06-01", scheduled_for=NOON))
+        keys.names_in(template)
+    with pytest.raises(keys.TemplateProblem):
+        keys.render(template, keys.names_of(REPORT, business_date="2025-06-01", scheduled_for=NOON), default="x")
 
 
 def test_no_attribute_of_a_value_is_ever_read() -> None:
@@ -205,6 +207,23 @@ def test_two_different_tuples_of_text_never_give_one_key(data: st.DataObject, li
     assert (keyed[0] == keyed[1]) == (one == two)
 
 
+@pytest.mark.parametrize(
+    ("template", "one", "two"),
+    [
+        ("{v0}:{v1}", ("a:b", "c"), ("a", "b:c")),
+        ("{v0}:{v1}", ("%3A", ""), (":", "")),
+        ("{v0}-{v1}", ("1-2", "3"), ("1", "2-3")),
+        ("{v0}{v1}", ("ab", "c"), ("a", "bc")),
+        ("{v0}%{v1}", ("", "3A%X"), (":", "25X")),
+        ("{v0}%;{v1}", ("a", ""), ("a%;", "")),
+        ("{v0}!{v1}", ("%", "x"), ("", "%!x")),
+    ],
+)
+def test_known_ways_to_confuse_two_inputs_fail(template: str, one: tuple[str, str], two: tuple[str, str]) -> None:
+    rendered = [keys.render(template, {"v0": values[0], "v1": values[1]}) for values in (one, two)]
+    assert rendered[0] != rendered[1]
+
+
 @settings(max_examples=300, deadline=None)
 @given(literals=TEMPLATES, text=st.text(alphabet=list(":%-;!aA3"), max_size=6))
 def test_moving_text_across_a_border_always_changes_the_key(literals: list[str], text: str) -> None:
@@ -270,6 +289,11 @@ def test_long_values_that_differ_only_at_the_end_give_two_keys() -> None:
     one, two = (keys.render("{v}", {"v": head + tail}) for tail in "ab")
     assert one != two
     assert len(one) == len(two) == KEY_LIMIT
+
+
+def test_a_key_of_exactly_the_limit_is_shortened_too_so_that_whole_and_shortened_keys_never_meet() -> None:
+    assert keys.render("{v}", {"v": "x" * (KEY_LIMIT - 1)}) == "x" * (KEY_LIMIT - 1)
+    assert keys.render("{v}", {"v": "x" * KEY_LIMIT}) != "x" * KEY_LIMIT
 
 
 def test_a_text_that_looks_like_a_shortened_key_is_not_mistaken_for_one() -> None:

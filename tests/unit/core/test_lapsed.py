@@ -32,7 +32,7 @@ NOW = FRIDAY + MINUTE
 
 
 def lost(**fields: Any) -> Occurrence:
-    begun = {"state": State.RUNNING, "attempt": 1, "takeovers": 1, "lost": 1, "claimed": True}
+    begun: dict[str, Any] = {"state": State.RUNNING, "attempt": 1, "takeovers": 1, "lost": 1, "claimed": True}
     return make_row(at=FRIDAY, **(begun | {"started_at": FRIDAY, "first_started_at": FRIDAY} | fields))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ from noonmark.core.model import (
     Guardrails,
     Job,
     Manual,
+    NewOccurrence,
     OnEvent,
     Origin,
     Window,
@@ -33,8 +35,8 @@ def at(text: str) -> int:
     return times.parse_instant(text, None)
 
 
-def cron_job(expression: str = "0 9 * * *", tz: str = "Asia/Shanghai", **words: object) -> Job:
-    return Job(name="report", trigger=Cron(expression=expression, tz=tz), reason="people read it", **words)  # type: ignore[arg-type]
+def cron_job(expression: str = "0 9 * * *", tz: str = "Asia/Shanghai", **words: Any) -> Job:
+    return Job(name="report", trigger=Cron(expression=expression, tz=tz), reason="people read it", **words)
 
 
 def test_a_fixed_time_is_known_by_its_local_time_and_zone() -> None:
@@ -189,7 +191,7 @@ def test_the_window_and_the_limit_are_compiled_onto_the_row() -> None:
         ({"overlap": "allow", "depends_on": (FlagSet(flag="etl.done"),)}, True),
     ],
 )
-def test_a_row_is_gated_unless_windows_and_limits_alone_gate_it(words: dict[str, object], gated: bool) -> None:
+def test_a_row_is_gated_unless_windows_and_limits_alone_gate_it(words: dict[str, Any], gated: bool) -> None:
     (row,) = series.frontier_rows(cron_job(**words), 0, revision=1)
     assert row.gated is gated
 
@@ -214,45 +216,58 @@ def test_an_event_row_is_known_by_the_event_and_claims_at_once() -> None:
     assert default.key == "digest::e-1"
 
 
-def call(job: Job, due_at: int, origin: Origin, **words: object) -> object:
-    defaults: dict[str, object] = {
-        "request_id": "q1", "params": {}, "key": None, "revision": 1, "now": due_at,
-    }  # fmt: skip
-    return series.row_for_call(job, due_at=due_at, origin=origin, **{**defaults, **words})  # type: ignore[arg-type]
+def call(job: Job, due_at: int, origin: Origin, **words: Any) -> NewOccurrence:
+    defaults: dict[str, Any] = {"request_id": "q1", "params": {}, "key": None, "revision": 1, "now": due_at}
+    return series.row_for_call(job, due_at=due_at, origin=origin, **{**defaults, **words})
 
 
 def test_a_manual_run_takes_the_key_of_its_business_date_and_the_window_of_today() -> None:
     job = cron_job(key="report:{business_date}", window=Window(start="09:00", end="12:00"))
     row = call(job, at("2026-11-28T02:00:00Z"), Origin.MANUAL, business_date="2026-11-20", actor="li")
-    assert (row.identity, row.key, row.business_date) == ("m:q1", "report:2026-11-20", "2026-11-20")  # type: ignore[attr-defined]
-    assert (row.not_before, row.not_after) == (at("2026-11-28T01:00:00Z"), at("2026-11-28T04:00:00Z"))  # type: ignore[attr-defined]
-    assert row.claim  # type: ignore[attr-defined]
-    assert row.expires_at is None  # type: ignore[attr-defined]
+    assert (row.identity, row.key, row.business_date) == ("m:q1", "report:2026-11-20", "2026-11-20")
+    assert (row.not_before, row.not_after) == (at("2026-11-28T01:00:00Z"), at("2026-11-28T04:00:00Z"))
+    assert row.claim
+    assert row.expires_at is None
     late = call(job, at("2026-11-28T05:00:00Z"), Origin.MANUAL)
-    assert late.not_after == at("2026-11-28T04:00:00Z")  # type: ignore[attr-defined]
+    assert late.not_after == at("2026-11-28T04:00:00Z")
     early = call(job, at("2026-11-28T00:00:00Z"), Origin.MANUAL)
-    assert early.not_before == at("2026-11-28T01:00:00Z")  # type: ignore[attr-defined]
+    assert early.not_before == at("2026-11-28T01:00:00Z")
 
 
 def test_a_delayed_call_outside_the_window_waits_for_the_next_one_and_has_no_limit() -> None:
     job = Job(name="digest", trigger=Manual(tz="Asia/Shanghai"), reason="r", window=Window(start="09:00", end="12:00"))
     row = call(job, at("2026-11-28T05:00:00Z"), Origin.LATER, key="digest:1", params={"run": "r1"})
-    assert (row.identity, row.key) == ("l:q1", "digest:1")  # type: ignore[attr-defined]
-    assert row.not_before == at("2026-11-29T01:00:00Z")  # type: ignore[attr-defined]
-    assert row.expires_at is None  # type: ignore[attr-defined]
+    assert (row.identity, row.key) == ("l:q1", "digest:1")
+    assert row.not_before == at("2026-11-29T01:00:00Z")
+    assert row.expires_at is None
     limited = call(replace(job, catch_up=CatchUp(max_delay=HOUR)), at("2026-11-28T05:00:00Z"), Origin.LATER)
-    assert limited.expires_at == at("2026-11-28T06:00:00Z")  # type: ignore[attr-defined]
+    assert limited.expires_at == at("2026-11-28T06:00:00Z")
 
 
 def test_a_backfill_has_the_identity_and_the_date_of_what_it_fills_and_starts_now() -> None:
     job = cron_job(key="report:{business_date}")
     now = at("2026-11-28T02:00:00Z")
     row = call(job, at("2026-11-20T01:00:00Z"), Origin.BACKFILL, now=now)
-    assert (row.identity, row.key) == ("c:Asia/Shanghai:2026-11-20T09:00:00:0", "report:2026-11-20")  # type: ignore[attr-defined]
-    assert row.due_at == now  # type: ignore[attr-defined]
+    assert (row.identity, row.key) == ("c:Asia/Shanghai:2026-11-20T09:00:00:0", "report:2026-11-20")
+    assert row.due_at == now
 
 
 def test_a_moved_moment_keeps_what_was_left_of_its_window() -> None:
     job = cron_job("30 2 * * *", NEW_YORK, window=Window(start="02:00", end="03:00"))
     (row,) = series.frontier_rows(job, at("2026-03-07T17:00:00Z"), revision=1)
     assert (row.not_before, row.not_after) == (at("2026-03-08T07:00:00Z"), at("2026-03-08T07:30:00Z"))
+
+
+def test_two_calls_for_one_moment_are_one_thing_only_when_their_params_are_the_same() -> None:
+    job = Job(name="digest", trigger=Manual(), reason="r")
+    keys = [call(job, at("2026-11-28T05:00:00Z"), Origin.LATER, params={"run": run}).key for run in ("r1", "r1", "r2")]  # type: ignore[attr-defined]
+    assert keys[0] == keys[1] != keys[2]
+    assert keys[0].startswith("digest::2026-11-28T05:00:00Z:")
+    assert call(job, at("2026-11-28T05:00:00Z"), Origin.LATER).key == "digest::2026-11-28T05:00:00Z"  # type: ignore[attr-defined]
+
+
+def test_a_call_of_an_events_job_stands_for_the_event() -> None:
+    job = Job(name="unpaid", trigger=OnEvent(name="order.created"), reason="r", key="unpaid:{event.order_id}")
+    assert call(job, at("2026-11-28T05:00:00Z"), Origin.LATER, params={"order_id": 42}).key == "unpaid:42"  # type: ignore[attr-defined]
+    unnamed = call(replace(job, key=""), at("2026-11-28T05:00:00Z"), Origin.LATER, params={"order_id": 42})
+    assert unnamed.key == "unpaid::l%3Aq1"  # type: ignore[attr-defined]

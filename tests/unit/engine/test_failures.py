@@ -395,3 +395,54 @@ def test_what_a_job_returns_after_it_was_told_to_stop_is_no_success(make_world: 
 
     expected = {"timed out": State.FAILED_MANUAL, "cancelled": State.CANCELLED, "handed back": State.PENDING}
     assert world.row(id_).state is expected[reason]
+
+
+def test_a_store_that_cannot_serve_stops_the_worker_with_its_message(make_world: MakeWorld) -> None:
+    from noonmark.ports.store import StoreUnusable
+
+    world = make_world(replicas=1)
+    world.job(make_job("work"), lambda: None)
+    world.advance("1s")
+
+    def refuse() -> None:
+        raise StoreUnusable("the disk is full: free some space and start again")
+
+    world.replicas[0].gate.before("take", refuse)
+    with pytest.raises(StoreUnusable, match="free some space"):
+        world.advance("30s")
+    assert world.replicas[0].main.done()
+
+
+def test_a_fault_in_one_round_costs_that_round_only(make_world: MakeWorld) -> None:
+    world = make_world(replicas=1)
+    job = make_job("work")
+    world.job(job, lambda: world.effect("work"))
+    world.advance("1s")
+
+    def trip() -> None:
+        raise RuntimeError("a fault of ours")
+
+    world.replicas[0].gate.before("take", trip)
+    id_ = world.later(job)
+    world.advance("15s")
+    assert world.row(id_).state is State.SUCCESS
+
+
+def test_an_outcome_that_cannot_be_worked_out_is_recorded_plainly(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from noonmark.engine import outcomes
+
+    def trip(*_: object, **__: object) -> None:
+        raise KeyError("a template that binds nothing")
+
+    monkeypatch.setattr(outcomes, "after_failure", trip)
+    world = make_world(replicas=1)
+
+    def fail() -> None:
+        raise OSError("down")
+
+    id_ = later(world, fail)
+    world.advance("3s")
+    assert world.row(id_).state is State.FAILED_MANUAL
+    assert "down" in (world.row(id_).error or "")

@@ -287,4 +287,28 @@ def _misfortune(world: World, dice: Any) -> None:
     elif replica.is_paused:
         world.resume(number)
     else:
-        dice.choice([world.kill, world.pause, lambda n: world.replicas[n].gate.fail(5), lambda _: None])(number)
+        gate = replica.gate
+        dice.choice(
+            [world.kill, world.pause, lambda _: gate.fail(5), lambda _: gate.lose_replies(3), lambda _: None]
+        )(number)
+
+
+def test_a_row_goes_on_soon_to_the_worker_that_has_its_function(make_world: MakeWorld) -> None:
+    world = make_world(replicas=2)
+    world.job(make_job("other"), lambda: None)
+    world.start()
+    job = make_job("here")
+    world.job(job, lambda: world.effect("here"))
+    world.restart(1)  # only the second worker knows the second job
+    world.advance("2s")
+    asked = []
+    for _ in range(10):
+        asked.append((world.now, world.later(job)))
+        world.advance("5s")
+
+    for moment, id_ in asked:
+        row = world.row(id_)
+        assert row.state is State.SUCCESS
+        assert row.started_at is not None
+        assert row.started_at - moment < 3 * SECOND
+    assert {effect.replica for effect in world.effects} == {1}

@@ -23,7 +23,7 @@ from noonmark import StoreError
 from researchcopilot import __version__
 from researchcopilot.answer import compose, retrieve
 from researchcopilot.corpus import CorpusError, open_corpus
-from researchcopilot.data import Data, Run
+from researchcopilot.data import FILE_NAME, Data, Run
 from researchcopilot.desk import BadQuestionError, UnavailableError
 from researchcopilot.index import IndexUnusableError, rebuild
 from researchcopilot.locations import DEFAULT_DATA, default_url
@@ -49,8 +49,17 @@ class Place:
     lang: str
 
     def open(self) -> Data:
-        """Open the own folder."""
-        return Data(self.data)
+        """Open the own folder, making it if it is not there."""
+        try:
+            return Data(self.data)
+        except OSError as trouble:
+            raise RefusedError(
+                f"cannot use the folder {self.data}: {trouble.strerror}. Take another: --data", 4
+            ) from None
+        except apsw.Error as trouble:
+            raise RefusedError(
+                f"cannot use {self.data / FILE_NAME}: {trouble}. Move it away, or take another folder: --data", 4
+            ) from None
 
     def scheduler(self) -> Scheduler:
         """Declare the jobs on the store."""
@@ -94,14 +103,14 @@ def ask(place: Place, question: str, *, deep: bool, wait: bool, timeout: float, 
     from researchcopilot.scheduler import desk
 
     data = place.open()
-    sched = place.scheduler()
-    run = desk(sched, data).ask(question, deep=deep).run
+    with place.scheduler() as sched:
+        run = desk(sched, data).ask(question, deep=deep).run
+        if not sched.workers(alive=True):
+            click.echo("no worker is awake; start one in another terminal: researchcopilot worker", err=True)
     if not wait:
         click.echo(run.id)
         click.echo(f"a worker answers it; read it with: researchcopilot show {run.id}", err=True)
         return
-    if not sched.workers(alive=True):
-        click.echo("no worker is awake; start one in another terminal: researchcopilot worker", err=True)
     _print_run(_wait_for(data, run, timeout), as_json=False)
 
 
@@ -155,20 +164,23 @@ def serve(place: Place, *, port: int) -> None:
     from researchcopilot.scheduler import desk
 
     data = place.open()
-    try:
-        server = Server(desk(place.scheduler(), data), port=port)
-    except OSError as trouble:
-        raise RefusedError(f"cannot listen on port {port}: {trouble.strerror}. Take another: --port", 2) from None
-    with server:
-        click.echo(f"listening on {server.address}, for example {server.address}/healthz")
-        server.serve_forever()
+    with place.scheduler() as sched:
+        try:
+            server = Server(desk(sched, data), port=port)
+        except OSError as trouble:
+            raise RefusedError(f"cannot listen on port {port}: {trouble.strerror}. Take another: --port", 2) from None
+        with server:
+            click.echo(f"listening on {server.address}, for example {server.address}/healthz")
+            server.serve_forever()
 
 
 @cli.command()
 @with_place
 def worker(place: Place) -> None:
     """Run the jobs until Ctrl-C: answer runs, keep the index fresh, write digests and reports."""
-    place.scheduler().run()
+    place.open()
+    with place.scheduler() as sched:
+        sched.run()
 
 
 # --- how it is told ------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import noonmark
 from researchcopilot.readers import ASIDE, HEADING, Block, read_html, read_markdown, read_plain
 from researchcopilot.text import sentences
 
@@ -71,20 +72,20 @@ class Reading:
 
 
 def default_corpus() -> Corpus:
-    """Return noonmark's own documentation: the copies in an installed package, else the checkout's docs and README.
+    """Return noonmark's own documentation: the copy in its installed package, else the checkout's docs and README.
 
     Raises:
         CorpusError: neither is there.
     """
-    package = Path(__file__).resolve().parent
-    for shipped in (package / "default_corpus", package.parent / "corpus"):
-        if shipped.is_dir():
-            return Corpus(root=shipped)
+    package = Path(noonmark.__file__).resolve().parent
+    shipped = package / "demo_app" / "corpus"
+    if shipped.is_dir():
+        return Corpus(root=shipped)
     for folder in package.parents:
         if (folder / "docs").is_dir() and (folder / "src" / "noonmark").is_dir():
             return Corpus(root=folder, include=("README*.md", "docs/**/*"))
     raise CorpusError(
-        "no default corpus: this package was built without its documentation. Name a folder: --corpus DIR"
+        "no default corpus: noonmark was installed without its documentation. Name a folder: --corpus DIR"
     )
 
 

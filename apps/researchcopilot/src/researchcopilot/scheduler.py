@@ -122,7 +122,9 @@ def desk(sched: Scheduler, data: Data) -> Desk:
                 run_id=order.run_id, question=order.question, asked_at=order.asked_at.isoformat(), deep=order.deep
             )
         except StoreError as trouble:
-            raise UnavailableError(f"the scheduler's store did not take the run, ask again: {trouble}") from trouble
+            raise UnavailableError(
+                f"the scheduler's store did not take the run, so nothing was stored: {trouble}"
+            ) from trouble
 
     return Desk(data, enqueue)
 

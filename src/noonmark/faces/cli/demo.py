@@ -168,7 +168,8 @@ class Play:
         for question in QUESTIONS[self.lang]:
             self.desk.ask(question)
         report = times.local(self.begin + REPORT_AFTER, ZONE).strftime("%H:%M:%S")
-        self.watcher.note(say(self.lang, "asked", report=report))
+        self.watcher.note(say(self.lang, "asked"))
+        self.watcher.note(say(self.lang, "promised", report=report))
 
     def _tell_answer(self, row: Occurrence) -> None:
         run = self.data.run(row.key.removeprefix("answer:")) if row.job == "answer_run" else None
@@ -227,7 +228,7 @@ class Play:
 def _stage(folder: Path, app: Path, lang: str, *, seconds: int) -> Iterator[Play]:
     """Set everything up, and take everything down again whatever happens."""
     url = f"sqlite:///{quote(str(folder / 'noonmark.db'))}"
-    begin = SystemClock().wall() + LEAD
+    begin = (SystemClock().wall() + LEAD) // SECOND * SECOND  # whole seconds read better
     start = times.to_datetime(begin)
     data_folder = folder / "researchcopilot"
     scheduler_module = load(app, "researchcopilot.scheduler")

@@ -1,0 +1,144 @@
+"""``noonmark demo`` as a person runs it: one worker is killed, nothing is lost, and nothing stays behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import noonmark
+
+LENGTH = "45"
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.startswith(("NOONMARK_", "OPENAI_"))},
+    "LANG": "C.UTF-8",
+    "NO_COLOR": "1",
+    "PYTHONPATH": str(Path(noonmark.__file__).parents[1]),
+}
+Demo = subprocess.Popen[str]
+
+
+def start(folder: Path, *options: str) -> Demo:
+    return subprocess.Popen(
+        [sys.executable, "-m", "noonmark.faces.cli", "demo", "--seconds", LENGTH, "--lang", "en", *options],
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Iterator[tuple[Demo, list[int]]]:
+    """A demo whose three questions have been asked, and the ids of its workers."""
+    demo = start(tmp_path)
+    assert demo.stdout is not None
+    seen = ""
+    try:
+        while "3 questions asked" not in seen:
+            line = demo.stdout.readline()
+            assert line, f"the demo ended too early:\n{seen}"
+            seen += line
+        yield demo, [int(pid) for pid in re.findall(r"w\d pid (\d+)", seen)]
+    finally:
+        demo.kill()
+        demo.wait()
+        demo.stdout.close()
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def all_end(pids: list[int], *, within: float) -> bool:
+    deadline = time.monotonic() + within
+    while any(is_running(pid) for pid in pids):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.mark.timeout(240)
+def test_the_demo_kills_a_worker_and_proves_that_nothing_was_lost(tmp_path: Path) -> None:
+    demo = start(tmp_path)
+    told, _ = demo.communicate(timeout=200)
+    assert demo.returncode == 0, told
+    assert re.search(r"w\d +daily_report +… +waiting", told) or re.search(r" +daily_report +… +waiting", told)
+    assert re.search(r"w\d +daily_report +\+ +caught up +key report:\d{4}-\d\d-\d\d:ops", told), told
+    assert re.search(r"-- +w\d is gone +last heartbeat .* holding answer_run", told), told
+    takeover = re.search(r'fence (\d+) → (\d+), attempt 2, step "load" replayed', told)
+    assert takeover is not None, told
+    assert int(takeover[1]) < int(takeover[2])
+    due = re.search(r"(\d+) occurrences due · (\d+) accounted for · 0 ran twice · 0 missing", told)
+    assert due is not None, told
+    assert int(due[1]) == int(due[2]) >= 25
+    assert all_end([int(pid) for pid in re.findall(r"w\d pid (\d+)", told)], within=5)
+    proof = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "noonmark.faces.cli",
+            "--url",
+            "sqlite:///noonmark-demo/noonmark.db",
+            "verify",
+            "--json",
+        ],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert json.loads(proof.stdout)["problems"] == [], proof.stdout + proof.stderr
+    assert proof.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_demo_leaves_no_worker_behind(begun: tuple[Demo, list[int]], number: int) -> None:
+    demo, workers = begun
+    assert all(is_running(pid) for pid in workers)
+    demo.send_signal(number)
+    assert demo.wait(timeout=20) == 130
+    assert all_end(workers, within=5)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux can bind a process to its parent")
+def test_even_a_killed_demo_leaves_no_worker_behind(begun: tuple[Demo, list[int]]) -> None:
+    demo, workers = begun
+    demo.kill()
+    demo.wait()
+    assert all_end(workers, within=10)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--dir", "."], 3, "not from a demo"),
+        (["--dir", "thesis.txt"], 3, "is a file"),
+        (["--dir", "thesis.txt/demo"], 4, "cannot make the folder"),
+        (["--seconds", "5"], 2, "45"),
+        (["--colour"], 2, "No such option"),
+    ],
+)
+def test_a_wrong_wish_is_refused_in_words(tmp_path: Path, options: list[str], code: int, words: str) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    demo = start(tmp_path, *options)
+    told, _ = demo.communicate(timeout=30)
+    assert demo.returncode == code, told
+    assert words in told
+    assert "Traceback" not in told
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"

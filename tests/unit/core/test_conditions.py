@@ -1,0 +1,122 @@
+"""Conditions and the facts that answer them: one spelling on both sides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noonmark.core import conditions
+from noonmark.core.keys import TemplateProblem
+from noonmark.core.model import Cron, FlagSet, Job, OnEvent, Succeeded
+from noonmark.testing.builders import make_row
+
+JOB = Job(name="report", trigger=Cron(expression="0 9 * * *", tz="Asia/Shanghai"), reason="read at nine")
+ROW = make_row(job="report", business_date="2026-11-28")
+
+
+@pytest.mark.parametrize(
+    ("flag", "name"),
+    [
+        ("corpus.index", "flag:corpus.index"),
+        ("daily_etl.finished_{business_date}", "flag:daily_etl.finished_2026-11-28"),
+        ("etl:{date}", "flag:etl:2026-11-28"),
+        ("etl:{business_date:%Y%m%d}", "flag:etl:20261128"),
+        ("准备好:{job}", "flag:准备好:report"),
+    ],
+)
+def test_a_flags_name_is_exactly_what_the_upstream_announces(flag: str, name: str) -> None:
+    assert conditions.fact_name(FlagSet(flag=flag), JOB, ROW) == name
+
+
+def test_values_in_a_flags_name_are_not_escaped() -> None:
+    job = replace(JOB, each={"source": ("a:b%",)})
+    row = replace(ROW, subject="source=a:b%")
+    assert conditions.fact_name(FlagSet(flag="ready:{source}"), job, row) == "flag:ready:a:b%"
+
+
+@pytest.mark.parametrize(
+    ("each", "subject"),
+    [
+        ({"channel": ("ops", "sales")}, "channel=ops"),
+        ({"region": ("eu", "us"), "channel": ("ops", "sales")}, "region=us,channel=ops"),
+    ],
+)
+def test_the_values_of_the_subject_are_known(each: dict[str, tuple[str, ...]], subject: str) -> None:
+    row = replace(ROW, subject=subject)
+    assert conditions.fact_name(FlagSet(flag="{channel}"), replace(JOB, each=each), row) == "flag:ops"
+
+
+def test_params_and_the_events_fields_are_known() -> None:
+    row = replace(ROW, params='{"order_id": 42}')
+    assert conditions.fact_name(FlagSet(flag="paid:{order_id}"), JOB, row) == "flag:paid:42"
+    job = replace(JOB, trigger=OnEvent(name="order.created"))
+    assert conditions.fact_name(FlagSet(flag="paid:{event.order_id}"), job, row) == "flag:paid:42"
+
+
+def test_a_name_that_nothing_binds_is_refused_except_in_task_rules() -> None:
+    with pytest.raises(TemplateProblem, match="nothing binds"):
+        conditions.fact_name(FlagSet(flag="x:{channel}"), JOB, ROW)
+    rules = replace(JOB, source="task_rules")
+    assert conditions.fact_name(FlagSet(flag="x:{channel}"), rules, ROW) == "flag:x:default"
+
+
+def test_the_fact_that_a_success_raises_is_the_one_that_a_condition_waits_for() -> None:
+    index = replace(JOB, name="index")
+    assert conditions.success_fact(index, ROW) == conditions.fact_name(Succeeded(job="index"), JOB, ROW)
+    assert conditions.success_fact(index, ROW) == "success:index::2026-11-28"
+
+
+def test_a_condition_may_name_a_subject_of_the_other_job() -> None:
+    digest, row = replace(JOB, name="digest"), replace(ROW, subject="channel=a:b")
+    waited = conditions.fact_name(Succeeded(job="digest[channel=a:b]"), JOB, ROW)
+    assert waited == conditions.success_fact(digest, row) == "success:digest:channel=a:b:2026-11-28"
+    same = conditions.fact_name(Succeeded(job="digest[{subject}]"), replace(JOB, each={"channel": ("a:b",)}), row)
+    assert same == waited
+
+
+def test_a_condition_may_name_another_date() -> None:
+    assert conditions.fact_name(Succeeded(job="x", date="2026-01-01"), JOB, ROW) == "success:x::2026-01-01"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("flag:etl:2026-11-28", "flag etl:2026-11-28"),
+        ("success:index::2026-11-28", "index succeeded for 2026-11-28"),
+        ("success:digest:channel=a:b:2026-11-28", "digest[channel=a:b] succeeded for 2026-11-28"),
+        ("slot:x:", "slot:x:"),
+    ],
+)
+def test_facts_read_as_words(name: str, text: str) -> None:
+    assert conditions.wanted_text(name) == text
+
+
+def test_each_kind_of_condition_has_its_reason() -> None:
+    assert conditions.missing_code(FlagSet(flag="x")) == "flag_missing"
+    assert conditions.missing_code(Succeeded(job="x")) == "dependency_missing"
+
+
+@pytest.mark.parametrize(
+    ("condition", "problem"),
+    [
+        (FlagSet(flag="x:{channel}"), "nothing binds"),
+        (FlagSet(flag="x:{business_date.__class__}"), "is not a name"),
+        (FlagSet(flag=" "), "a flag needs a name"),
+        (Succeeded(job="x", date="{dat}"), "did you mean {date}"),
+        (Succeeded(job=""), "needs the job's name"),
+        (Succeeded(job="x[{nobody}]"), "nothing binds"),
+    ],
+)
+def test_an_unsound_condition_is_told_when_the_rule_is_declared(condition: FlagSet | Succeeded, problem: str) -> None:
+    assert any(problem in found for found in conditions.check_condition(condition, JOB))
+
+
+def test_sound_conditions_pass() -> None:
+    for condition in (FlagSet(flag="etl:{business_date}"), Succeeded(job="index"), Succeeded(job="digest[{subject}]")):
+        assert conditions.check_condition(condition, JOB) == []
+
+
+def test_which_job_a_condition_waits_for() -> None:
+    assert conditions.upstream_job(Succeeded(job="digest[channel=ops]")) == ("digest", "channel=ops")
+    assert conditions.upstream_job(FlagSet(flag="x")) == ("", "")
