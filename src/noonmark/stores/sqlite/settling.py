@@ -212,6 +212,8 @@ def _finish(tx: Transaction, line: Line, item: Settlement, event: Event, state: 
     if not is_end(state):
         _wait(tx, line, item, state, (verdict, code, detail))
         return
+    if not line.run_fence:
+        attempts.answer(tx, row.id, item.fence)
     duplicate_of = claims.holder(tx, row.key) if verdict == Verdict.SKIP_DUPLICATED else None
     ending.end(
         tx,
