@@ -26,4 +26,6 @@ class DemoAppHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Say which files travel along; ``version`` is ``standard`` or ``editable``."""
         if version != "editable":
-            build_data["force_include"].update({str(Path(self.root) / source): target for source, target in CARRIED.items()})
+            build_data["force_include"].update(
+                {str(Path(self.root) / source): target for source, target in CARRIED.items()}
+            )

@@ -41,7 +41,10 @@ def main() -> None:
     parser.add_argument("--idle-seconds", type=float, default=60.0, help="length of the idle window")
     options = parser.parse_args()
     wanted = options.what or ["drain", "lateness", "idle"]
-    print(f"# {platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(
+        f"# {platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores,"
+        f" load {os.getloadavg()[0]:.1f}"
+    )
     if "drain" in wanted:
         drain(options.runs)
     if "lateness" in wanted:
@@ -115,7 +118,18 @@ def lateness(runs: int) -> None:
         assert not lost, f"{lost} lost"
         assert not doubled, f"{doubled} ran twice"
     p50, p99, worst = (statistics.median(column) / 1000 for column in zip(*percentiles, strict=True))
-    report("lateness", unit="ms", p50=round(p50, 2), p99=round(p99, 2), max=round(worst, 2), jobs=LATE_ROWS, seconds=LATE_SPAN_S, early=0, lost=0, doubled=0)
+    report(
+        "lateness",
+        unit="ms",
+        p50=round(p50, 2),
+        p99=round(p99, 2),
+        max=round(worst, 2),
+        jobs=LATE_ROWS,
+        seconds=LATE_SPAN_S,
+        early=0,
+        lost=0,
+        doubled=0,
+    )
 
 
 # --- idle ------------------------------------------------------------------------------------------
@@ -136,7 +150,14 @@ def idle(seconds: float) -> None:
             time.sleep(seconds)
             used = cpu_seconds(process.pid) - before
             store.close()
-    report("idle", unit="CPU s/min", cpu=round(used * 60 / seconds, 3), schedules=SCHEDULES, window_s=seconds, registered_s=round(registered, 1))
+    report(
+        "idle",
+        unit="CPU s/min",
+        cpu=round(used * 60 / seconds, 3),
+        schedules=SCHEDULES,
+        window_s=seconds,
+        registered_s=round(registered, 1),
+    )
 
 
 def cpu_seconds(pid: int) -> float:
@@ -156,7 +177,9 @@ def scratch() -> Iterator[str]:
 
 
 @contextmanager
-def worker(url: str, *, concurrency: int, starts: Path | None = None, schedules: int = 0) -> Iterator[subprocess.Popen[bytes]]:
+def worker(
+    url: str, *, concurrency: int, starts: Path | None = None, schedules: int = 0
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run one worker process until the block ends."""
     env = os.environ | {"NOONMARK_URL": url, "BENCH_SCHEDULES": str(schedules), "NOONMARK_LOG_LEVEL": "WARNING"}
     if starts is not None:
@@ -184,7 +207,14 @@ def fill(store: Store, name: str, due: list[int]) -> None:
     now = store.now()
     rows = [
         series.row_for_call(
-            job, request_id=f"{name}-{n}", due_at=moment, params={"due": moment} if name == "stamp" else {}, key=f"{name}:{n}", revision=revision, now=now, origin=Origin.LATER
+            job,
+            request_id=f"{name}-{n}",
+            due_at=moment,
+            params={"due": moment} if name == "stamp" else {},
+            key=f"{name}:{n}",
+            revision=revision,
+            now=now,
+            origin=Origin.LATER,
         )
         for n, moment in enumerate(due)
     ]

@@ -29,4 +29,6 @@ for _number in range(int(os.environ.get("BENCH_SCHEDULES", "0"))):
     def _daily() -> None:
         """Be registered."""
 
-    sched.job(every("1d"), name=f"daily-{_number}", reason="One of very many schedules that have nothing to do.")(_daily)
+    sched.job(every("1d"), name=f"daily-{_number}", reason="One of very many schedules that have nothing to do.")(
+        _daily
+    )

@@ -53,5 +53,11 @@ def drain(count: int, batch: int) -> float:
 
 def _row(number: int, now: int) -> NewOccurrence:
     return NewOccurrence(
-        job="raw", identity=f"l:{number}", key=f"raw:{number}", scheduled_for=now, due_at=now, origin=Origin.LATER, claim=True
+        job="raw",
+        identity=f"l:{number}",
+        key=f"raw:{number}",
+        scheduled_for=now,
+        due_at=now,
+        origin=Origin.LATER,
+        claim=True,
     )

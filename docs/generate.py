@@ -25,7 +25,7 @@ def main() -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     if "--check" in sys.argv and stale:
-        print("out of date, run `python docs/generate.py`:", ", ".join(stale), file=sys.stderr)  # noqa: T201
+        print("out of date, run `python docs/generate.py`:", ", ".join(stale), file=sys.stderr)
         return 1
     return 0
 
@@ -47,11 +47,16 @@ def cli_page() -> str:
     """Return the reference of the command line."""
     import click
 
-    from noonmark.faces.cli.__main__ import cli
+    from noonmark.faces.cli.__main__ import noonmark as cli
 
     out = ["# Command line", "", "Generated from the program by `python docs/generate.py`.", ""]
     context = click.Context(cli, info_name="noonmark")
-    out += ["```", cli.get_help(context), "```", "", "Exit codes: 0 yes, done · 1 the answer is no (verify found something, a check failed) · 2 usage · 3 would not run, or refused as a duplicate · 4 store unreachable or unusable · 5 not found · 130 interrupted.", ""]
+    out += [
+        "```",
+        cli.get_help(context),
+        "```",
+        "",
+    ]
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
         if command is None or command.hidden:
@@ -69,8 +74,17 @@ def rules_page() -> str:
     from noonmark.rules.schema import schema
 
     root = schema()
-    out = ["# Rules file: noonmark.yaml", "", "Generated from the JSON Schema (`noonmark schema`) by `python docs/generate.py`.", ""]
-    out += ["YAML 1.2. Times of day must be quoted. Unknown fields are errors, with the nearest name. Errors name file:line:column.", ""]
+    out = [
+        "# Rules file: noonmark.yaml",
+        "",
+        "Generated from the JSON Schema (`noonmark schema`) by `python docs/generate.py`.",
+        "",
+    ]
+    out += [
+        "YAML 1.2. Times of day must be quoted. Unknown fields are errors, with the nearest name."
+        " Errors name file:line:column.",
+        "",
+    ]
     seen: set[str] = set()
     out += list(section("The file", root, root, seen))
     return "\n".join(out) + "\n"
@@ -126,7 +140,13 @@ def reasons_page() -> str:
     """Return the catalogue of reasons, in both languages, with remedies."""
     from noonmark.core.reasons import REASONS
 
-    out = ["# Reasons", "", "Every outcome carries one of these codes; they are permanent. Generated from `core/reasons.py` by `python docs/generate.py`.", ""]
+    out = [
+        "# Reasons",
+        "",
+        "Every outcome carries one of these codes; they are permanent."
+        " Generated from `core/reasons.py` by `python docs/generate.py`.",
+        "",
+    ]
     for code in sorted(REASONS):
         reason = REASONS[code]
         out += [f"## {code}", "", reason.en, "", reason.zh, ""]

@@ -36,7 +36,11 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
 def test_every_function_fits_on_a_screen(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    long = [f"{f.name} ({f.end_lineno - f.lineno + 1})" for f in functions(tree) if f.end_lineno and f.end_lineno - f.lineno >= FUNCTION_LINES]
+    long = [
+        f"{f.name} ({f.end_lineno - f.lineno + 1})"
+        for f in functions(tree)
+        if f.end_lineno and f.end_lineno - f.lineno >= FUNCTION_LINES
+    ]
     assert not long, f"{relative(path)}: over {FUNCTION_LINES} lines: {', '.join(long)}"
 
 
@@ -53,14 +57,31 @@ def test_no_module_is_named_after_nothing() -> None:
 
 
 def test_core_reads_no_clock_and_throws_no_dice() -> None:
-    forbidden = {"time", "random", "secrets", "os", "io", "pathlib", "socket", "asyncio", "threading", "subprocess", "logging", "uuid"}
+    forbidden = {
+        "time",
+        "random",
+        "secrets",
+        "os",
+        "io",
+        "pathlib",
+        "socket",
+        "asyncio",
+        "threading",
+        "subprocess",
+        "logging",
+        "uuid",
+    }
     found = []
     for path in sorted((ROOT / "src/noonmark/core").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names = [node.module]
-            found += [f"{relative(path)}:{getattr(node, 'lineno', 0)} {name}" for name in names if name.split(".")[0] in forbidden]
+            found += [
+                f"{relative(path)}:{getattr(node, 'lineno', 0)} {name}"
+                for name in names
+                if name.split(".")[0] in forbidden
+            ]
     assert not found, f"core is pure: pass it in as an argument instead: {found}"
 
 
@@ -73,7 +94,9 @@ def tracked_files() -> list[Path]:
 
 def test_no_file_carries_a_path_of_one_machine_or_a_registry_host() -> None:
     # Written in pieces so that this file does not find itself.
-    pattern = re.compile("|".join([r"(?<![\w.])/(?:ro" + r"ot|wo" + r"rk)/\w", "files\\.python" + "hosted", "pypi" + r"\.org"]))
+    pattern = re.compile(
+        "|".join([r"(?<![\w.])/(?:ro" + r"ot|wo" + r"rk)/\w", "files\\.python" + "hosted", "pypi" + r"\.org"])
+    )
     found = []
     for path in tracked_files():
         if path.suffix in {".png", ".pdf"} or not path.is_file():
@@ -90,7 +113,15 @@ def test_every_decision_record_is_numbered_and_names_what_holds_it() -> None:
     for expected, path in enumerate(records, 1):
         text = path.read_text(encoding="utf-8")
         assert path.name.startswith(f"{expected:04d}-"), f"{path.name}: numbers have a gap or a double"
-        for heading in ("Date:", "Status:", "## Context", "## Decision", "## Consequences", "## Enforced by", "## We were wrong if"):
+        for heading in (
+            "Date:",
+            "Status:",
+            "## Context",
+            "## Decision",
+            "## Consequences",
+            "## Enforced by",
+            "## We were wrong if",
+        ):
             assert heading in text, f"{path.name} lacks {heading!r}"
         enforced = text.split("## Enforced by")[1].split("##")[0]
         for name in re.findall(r"`((?:tests|src|apps|bench)/[\w/.\-]+)`", enforced):

@@ -157,7 +157,11 @@ def test_a_jump_of_the_clock_runs_the_newest_moment_and_sums_up_the_others(make_
 
 @pytest.mark.parametrize(
     ("missed", "expected"),
-    [("skip", []), ("latest", ["2026-11-29T02:00:00Z"]), ("all", [f"2026-11-{day}T02:00:00Z" for day in (26, 27, 28, 29)])],
+    [
+        ("skip", []),
+        ("latest", ["2026-11-29T02:00:00Z"]),
+        ("all", [f"2026-11-{day}T02:00:00Z" for day in (26, 27, 28, 29)]),
+    ],
 )
 def test_days_of_absence_follow_the_stated_policy_with_a_record_for_each_moment(
     make_world: MakeWorld, missed: str, expected: list[str]

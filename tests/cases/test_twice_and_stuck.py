@@ -79,7 +79,9 @@ def test_a_slow_look_that_is_overtaken_cannot_start_the_same_moment(any_world: M
 
     from noonmark.core.model import Event, Gates, Settlement
 
-    late = Settlement(occurrence_id=listed.id, fence=listed.fence, event=Event.START, lease=30 * SECOND, gates=Gates(revision=1))
+    late = Settlement(
+        occurrence_id=listed.id, fence=listed.fence, event=Event.START, lease=30 * SECOND, gates=Gates(revision=1)
+    )
     (answer,) = world.store.settle("late", "stalled-poll", [late])
     assert answer.outcome == "stale", "reading a due row is not owning it"
     assert world.store.tallies().stale_refused == 1
@@ -99,7 +101,9 @@ def test_a_moment_finished_before_a_restart_is_not_run_again(any_world: MakeWorl
     # and a person who asks for the same outcome is told that it is done
     revision = world.store.jobs(["job"])[0].revision
     now = world.now
-    row = row_for_call(job, request_id="again", due_at=now, params={}, key=None, revision=revision, now=now, origin=Origin.MANUAL)
+    row = row_for_call(
+        job, request_id="again", due_at=now, params={}, key=None, revision=revision, now=now, origin=Origin.MANUAL
+    )
     assert row.key == "brief:2026-11-28"
     (added,) = world.store.add("again", [row])
     assert (added.outcome, added.duplicate_of) == ("duplicate_key", row_for(world, "2026-11-28T05:00:00Z").id)
@@ -206,7 +210,9 @@ def test_a_failed_one_shot_does_not_come_back_at_each_start(any_world: MakeWorld
         world.advance("1h")
     assert world.effect_names() == ["try"]
     assert row_for(world, "2026-11-28T10:00:00Z").state is State.FAILED_MANUAL
-    acted = world.store.act("retry", Act(kind="retry", occurrence_id=row_for(world, "2026-11-28T10:00:00Z").id, actor="ops"))
+    acted = world.store.act(
+        "retry", Act(kind="retry", occurrence_id=row_for(world, "2026-11-28T10:00:00Z").id, actor="ops")
+    )
     assert acted.outcome == "done"
     world.advance("1s")
     assert world.effect_names() == ["try", "try"], "until somebody retries it by hand"
@@ -219,7 +225,9 @@ def test_a_manual_run_changes_nothing_of_the_rule(any_world: MakeWorld) -> None:
     world.advance("1s")
     before = world.store.jobs()
     now = world.now
-    row = row_for_call(job, request_id="now", due_at=now, params={}, key=None, revision=1, now=now, origin=Origin.MANUAL)
+    row = row_for_call(
+        job, request_id="now", due_at=now, params={}, key=None, revision=1, now=now, origin=Origin.MANUAL
+    )
     assert world.store.add("now", [row])[0].outcome == "added"
     world.advance("1s")
     world.restart(0)

@@ -58,7 +58,13 @@ class Fleet:
         now, request = self.store.now(), secrets.token_hex(4)
         revision = self.store.jobs([job.name])[0].revision
         row = row_for_call(
-            job, request_id=request, due_at=now + delay, params=params, key=None, revision=revision, now=now,
+            job,
+            request_id=request,
+            due_at=now + delay,
+            params=params,
+            key=None,
+            revision=revision,
+            now=now,
             origin=Origin.LATER,
         )
         return self.store.add(request, [row])[0].id

@@ -135,3 +135,24 @@ def test_two_processes_run_every_real_tick_once(fleet: Fleet) -> None:
     assert [after - before for before, after in pairwise(done)] == [SECOND] * (len(done) - 1)
     assert all(row.attempt == 1 for row in rows if row.state is State.SUCCESS)
     assert os.getpid() not in {int(line.split()[1]) for line in fleet.effects("quick")}
+
+
+def test_a_second_sigterm_does_not_wait_for_the_grace(fleet: Fleet) -> None:
+    worker = fleet.worker("--grace", "60")
+    id_ = fleet.later(faultjobs.job("long", lease=60 * SECOND))
+    wait_for(lambda: fleet.effects("long"), what="the run")
+
+    worker.send_signal(signal.SIGTERM)
+    wait_for(lambda: _is_asked_to_stop(worker.pid), what="the first signal to arrive")
+    worker.send_signal(signal.SIGTERM)
+
+    assert worker.wait(timeout=8) == 0
+    row = fleet.row(id_)
+    assert (row.state, row.attempt, row.holder) == (State.PENDING, 0, "")
+
+
+def _is_asked_to_stop(pid: int) -> bool:
+    """A handled signal is no longer pending; two pending ones of the same number would arrive as one."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    pending = [int(line.split()[1], 16) for line in lines if line.startswith(("SigPnd", "ShdPnd"))]
+    return not any(mask & (1 << (signal.SIGTERM - 1)) for mask in pending)

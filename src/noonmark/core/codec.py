@@ -45,7 +45,7 @@ _VALUES: dict[str, type[Any]] = {"guardrails": Guardrails, "catch_up": CatchUp, 
 _JOB_FIELDS = {part.name: part for part in fields(Job)}
 
 
-class RuleUnreadable(ValueError):  # noqa: N818 - told to a person, never a fault of ours
+class RuleUnreadable(ValueError):
     """A stored rule that this version cannot read; the text says what and why."""
 
 

@@ -40,7 +40,7 @@ _END_MARK = "%;"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class TemplateProblem(ValueError):  # noqa: N818 - told to a person, never a fault of ours
+class TemplateProblem(ValueError):
     """A template that cannot be read or rendered; the text says what, why and what to do.
 
     ``name`` is the name at fault ("" when it is the syntax).

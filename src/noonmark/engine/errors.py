@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 
-class Retry(Exception):  # noqa: N818 - it is an instruction, and reads as one where it is raised
+class Retry(Exception):
     """Fail this attempt and try again, not before ``after`` where the other side said so (``Retry-After``)."""
 
     def __init__(self, message: str = "", *, after: timedelta | None = None) -> None:
@@ -16,21 +16,21 @@ class Retry(Exception):  # noqa: N818 - it is an instruction, and reads as one w
         self.after = after
 
 
-class DoNotRetry(Exception):  # noqa: N818
+class DoNotRetry(Exception):
     """Fail for good: another attempt would fail the same way, so a person is asked at once."""
 
 
-class LeaseLost(Exception):  # noqa: N818
+class LeaseLost(Exception):
     """This run is no longer ours: another worker may run it, and every write of this one is refused."""
 
 
-class EffectUnknown(Exception):  # noqa: N818
+class EffectUnknown(Exception):
     """An outside effect was begun and nobody knows whether it happened; it is never repeated blindly."""
 
 
-class NoSuchJob(LookupError):  # noqa: N818
+class NoSuchJob(LookupError):
     """The registry has nothing to run under this name."""
 
 
-class GateClosed(Exception):  # noqa: N818
+class GateClosed(Exception):
     """The worker is stopping and no longer waits for its store."""

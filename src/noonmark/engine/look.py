@@ -330,8 +330,14 @@ def _last_holder(story: Story | None) -> str:
 
 
 def _parked(decision: Decision, code: str, detail: Any, until: Micros) -> Decision:
-    return replace(decision, verdict=Verdict.SKIP_LEASE if decision.event is not Event.SKIP else decision.verdict,
-                   event=Event.PARK, code=code, detail=detail, recheck_at=until)
+    return replace(
+        decision,
+        verdict=Verdict.SKIP_LEASE if decision.event is not Event.SKIP else decision.verdict,
+        event=Event.PARK,
+        code=code,
+        detail=detail,
+        recheck_at=until,
+    )
 
 
 def _unreadable(case: Case, now: Micros) -> Decision:

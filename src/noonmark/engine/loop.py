@@ -198,7 +198,9 @@ class Engine:
         """Say that we live, put our rules in force, see that every series has its frontier."""
         self._reckon(await self._gate.call(self.duty.beat))
         await self._gate.call(declare, self._store, list(self._registry.jobs()), actor=self._worker)
-        self.rules.load(await self._gate.call(self._store.jobs), self.rules.version)
+        # A take of no row tells the version.  Read before the rules it can only be too old; then they are read again.
+        asked = await self._take(0)
+        self.rules.load(await self._gate.call(self._store.jobs), asked.rules_version)
         await self._watchdog.check_all()
         _LOG.info("worker %s runs %d jobs, %d at once", self._worker, len(self.rules.runnable), self._concurrency)
 
@@ -254,14 +256,7 @@ class Engine:
     async def _round(self, free: int) -> Micros:
         """Take once and bring every row on its way; return the boot-clock moment of the next round."""
         asked = self._clock.boot()
-        taken = await self._gate.call(
-            self._store.take,
-            secrets.token_hex(8),
-            self._worker,
-            limit=min(free, BATCH),
-            runnable=self.rules.runnable,
-            look_lease=LOOK_LEASE,
-        )
+        taken = await self._take(min(free, BATCH))
         received = self._clock.boot()
         self._reckon(taken.now)
         if taken.rules_version != self.rules.version:
@@ -272,6 +267,16 @@ class Engine:
         if len(started) < len(taken.rows):
             self._launch(await self._looker.look([row for row in taken.rows if row.looking]))
         return self._next_round(taken, received)
+
+    async def _take(self, limit: int) -> Taken:
+        return await self._gate.call(
+            self._store.take,
+            secrets.token_hex(8),
+            self._worker,
+            limit=limit,
+            runnable=self.rules.runnable,
+            look_lease=LOOK_LEASE,
+        )
 
     def _reckon(self, store_now: Micros) -> None:
         """Remember the store's time.  It was read before it reached us, so reckoning from now is never ahead of it."""

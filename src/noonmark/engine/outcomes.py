@@ -53,9 +53,7 @@ def hand_back(finish: Finish, now: Micros) -> Settlement:
     if run.effects:
         detail = {"handed_back": True}
         return _ended(finish, Event.FAIL_MANUAL, "effects_started", detail=detail)
-    return Settlement(
-        occurrence_id=run.row.id, fence=run.fence, event=Event.HAND_BACK, due_at=now, code="handed_back"
-    )
+    return Settlement(occurrence_id=run.row.id, fence=run.fence, event=Event.HAND_BACK, due_at=now, code="handed_back")
 
 
 def plain_outcome(finish: Finish) -> Settlement:

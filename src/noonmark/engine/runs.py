@@ -164,4 +164,3 @@ def arguments(handler: Handler, params: Mapping[str, Any], context: object | Non
     if handler.context_param is not None:
         chosen[handler.context_param] = context
     return chosen
-

@@ -17,7 +17,7 @@ MOMENTS_LIMIT = 200_000
 """Most moments of one job that are recomputed at once."""
 
 
-class TooMany(Exception):  # noqa: N818 - an answer for a person
+class TooMany(Exception):
     """The span holds more moments of a job than are recomputed at once."""
 
 

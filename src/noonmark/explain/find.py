@@ -18,7 +18,7 @@ NOISE = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value}
 """Verdicts of rows that stand in the shadow of another row: told only when asked for."""
 
 
-class NotFound(LookupError):  # noqa: N818 - an answer, told to a person, not a fault
+class NotFound(LookupError):
     """There is no such job, occurrence or key.  ``hint`` says what to do."""
 
     def __init__(self, what: str, hint: str = "") -> None:

@@ -74,7 +74,7 @@ class _Words(dict[str, Any]):
         return f"({name})"
 
 
-class ProblemList(ValueError):  # noqa: N818 - it is a list, and read as one
+class ProblemList(ValueError):
     """Rules were refused; carries every problem found, in the order in which they are written."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:

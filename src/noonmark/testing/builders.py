@@ -84,7 +84,18 @@ def make_row(row_id: int = 1, *, at: Micros = 1_000 * SECOND, **fields: Any) -> 
     numbers = dict.fromkeys(("attempt", "takeovers", "lost", "range_count", "priority"), 0)
     texts = dict.fromkeys(("worker", "verdict", "code", "actor", "note"), "")
     nothing = dict.fromkeys(
-        "not_before not_after expires_at started_at first_started_at ended_at duplicate_of range_until result error".split()
+        [
+            "not_before",
+            "not_after",
+            "expires_at",
+            "started_at",
+            "first_started_at",
+            "ended_at",
+            "duplicate_of",
+            "range_until",
+            "result",
+            "error",
+        ]
     )
     return Occurrence(**(defaults | flags | numbers | texts | nothing | fields))
 

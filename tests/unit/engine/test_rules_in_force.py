@@ -213,8 +213,15 @@ def test_a_key_that_a_manual_run_fulfilled_makes_the_scheduled_row_a_duplicate(m
     world.job(job, lambda: world.effect("digest"))
     world.advance("1m")
     row = row_for_call(
-        job, request_id="m", due_at=world.now, params={}, key="digest:2026-11-30", revision=1, now=world.now,
-        origin=Origin.MANUAL, actor="mia",
+        job,
+        request_id="m",
+        due_at=world.now,
+        params={},
+        key="digest:2026-11-30",
+        revision=1,
+        now=world.now,
+        origin=Origin.MANUAL,
+        actor="mia",
     )
     manual = world.store.add("m", [row])[0].id
     world.advance("10m")
@@ -259,7 +266,11 @@ def test_whatever_is_killed_and_stopped_every_tick_has_one_outcome(make_world: M
         world.effect("end")
 
     job: Job = make_job(
-        "tick", trigger=Every(period=2 * SECOND), lease=3 * SECOND, overlap="allow", max_takeovers=50,
+        "tick",
+        trigger=Every(period=2 * SECOND),
+        lease=3 * SECOND,
+        overlap="allow",
+        max_takeovers=50,
         catch_up=CatchUp(missed="all", max_delay=HOUR),
     )
     world.job(job, work)
@@ -288,9 +299,9 @@ def _misfortune(world: World, dice: Any) -> None:
         world.resume(number)
     else:
         gate = replica.gate
-        dice.choice(
-            [world.kill, world.pause, lambda _: gate.fail(5), lambda _: gate.lose_replies(3), lambda _: None]
-        )(number)
+        dice.choice([world.kill, world.pause, lambda _: gate.fail(5), lambda _: gate.lose_replies(3), lambda _: None])(
+            number
+        )
 
 
 def test_a_row_goes_on_soon_to_the_worker_that_has_its_function(make_world: MakeWorld) -> None:

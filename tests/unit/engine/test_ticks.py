@@ -47,8 +47,12 @@ def test_nothing_runs_before_its_time_and_little_after(any_world: MakeWorld) -> 
 def test_a_row_that_waits_for_data_does_not_stop_the_next_ones(make_world: MakeWorld) -> None:
     world = make_world(replicas=2)
     job = make_job(
-        "report", trigger=Every(period=MINUTE), key="report:{scheduled_for}", overlap="allow",
-        catch_up=CatchUp(missed="all", max_delay=HOUR), depends_on=(FlagSet(flag="data:{scheduled_for}"),),
+        "report",
+        trigger=Every(period=MINUTE),
+        key="report:{scheduled_for}",
+        overlap="allow",
+        catch_up=CatchUp(missed="all", max_delay=HOUR),
+        depends_on=(FlagSet(flag="data:{scheduled_for}"),),
     )
     world.job(job, lambda: world.effect("report"))
     world.advance("61s")

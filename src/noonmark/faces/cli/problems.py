@@ -15,7 +15,7 @@ NOT_FOUND = 5
 INTERRUPTED = 130
 
 
-class Trouble(Exception):  # noqa: N818 - told to a person, not a programming error
+class Trouble(Exception):
     """A mistake or an obstacle that a person can act on; never shown as a traceback."""
 
     def __init__(self, what: str, *, why: str = "", do: str = "", code: int = USAGE) -> None:

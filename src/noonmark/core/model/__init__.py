@@ -1,0 +1,113 @@
+"""The words of noonmark as values: job, occurrence, decision, settlement.
+
+Rule of the package: only frozen, keyword-only values and the closed sets they draw on.  No clock, no dice, no I/O.
+Every instant is a UTC integer of microseconds (``Micros``), every duration too, so that no daylight-saving arithmetic
+can happen outside ``core/times.py`` (ADR 0003).  Import from here; the files only keep each idea on one screen.
+"""
+
+from __future__ import annotations
+
+from noonmark.core.model.base import (
+    DAY,
+    HOUR,
+    KEY_LIMIT,
+    LOOK_LEASE,
+    MINUTE,
+    OPEN_STATES,
+    PAYLOAD_LIMIT,
+    SECOND,
+    Event,
+    Micros,
+    Origin,
+    State,
+    Verdict,
+)
+from noonmark.core.model.decision import Check, Decision, Fact
+from noonmark.core.model.occurrence import NewOccurrence, Occurrence
+from noonmark.core.model.records import (
+    Act,
+    Acted,
+    Activation,
+    Alert,
+    Attempt,
+    JobRow,
+    LedgerLine,
+    Note,
+    Query,
+    Story,
+    Tallies,
+    WorkerInfo,
+)
+from noonmark.core.model.rule import (
+    At,
+    CatchUp,
+    Condition,
+    Cron,
+    Every,
+    FlagSet,
+    Guardrails,
+    Job,
+    Manual,
+    OnEvent,
+    Retry,
+    Succeeded,
+    Trigger,
+    Window,
+)
+from noonmark.core.model.verbs import Added, AlertWrite, FactWrite, Gates, Renewal, Renewed, Settled, Settlement, Taken
+
+__all__ = [
+    "DAY",
+    "HOUR",
+    "KEY_LIMIT",
+    "LOOK_LEASE",
+    "MINUTE",
+    "OPEN_STATES",
+    "PAYLOAD_LIMIT",
+    "SECOND",
+    "Act",
+    "Acted",
+    "Activation",
+    "Added",
+    "Alert",
+    "AlertWrite",
+    "At",
+    "Attempt",
+    "CatchUp",
+    "Check",
+    "Condition",
+    "Cron",
+    "Decision",
+    "Event",
+    "Every",
+    "Fact",
+    "FactWrite",
+    "FlagSet",
+    "Gates",
+    "Guardrails",
+    "Job",
+    "JobRow",
+    "LedgerLine",
+    "Manual",
+    "Micros",
+    "NewOccurrence",
+    "Note",
+    "Occurrence",
+    "OnEvent",
+    "Origin",
+    "Query",
+    "Renewal",
+    "Renewed",
+    "Retry",
+    "Settled",
+    "Settlement",
+    "State",
+    "Story",
+    "Succeeded",
+    "Taken",
+    "Tallies",
+    "Trigger",
+    "Verdict",
+    "Window",
+    "WorkerInfo",
+]

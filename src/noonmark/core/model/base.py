@@ -1,0 +1,85 @@
+"""Instants, limits and the closed sets: states, verdicts, events, origins."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeAlias
+
+Micros: TypeAlias = int
+"""UTC microseconds since 1970 (an instant), or a length in microseconds (a duration)."""
+
+SECOND: Micros = 1_000_000
+MINUTE: Micros = 60 * SECOND
+HOUR: Micros = 60 * MINUTE
+DAY: Micros = 24 * HOUR
+
+PAYLOAD_LIMIT = 256 * 1024
+"""Largest parameters, result or step value that is stored, in bytes of JSON."""
+KEY_LIMIT = 512
+"""Longest rendered key, in characters."""
+LOOK_LEASE: Micros = 5 * SECOND
+"""How long a worker may think about a row before somebody else looks at it."""
+
+
+class State(StrEnum):
+    """The seven states of an occurrence (five of the source document, two ends that are no runs)."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCESS = "SUCCESS"
+    FAILED_RETRYING = "FAILED_RETRYING"
+    FAILED_MANUAL = "FAILED_MANUAL"
+    SKIPPED = "SKIPPED"
+    CANCELLED = "CANCELLED"
+
+
+OPEN_STATES = frozenset({State.PENDING, State.RUNNING, State.FAILED_RETRYING})
+"""States whose rows carry a ``due_at``; every other state is an end."""
+
+
+class Verdict(StrEnum):
+    """What a decision says; the source's strings, and more in the same form."""
+
+    SHOULD_RUN = "should_run"
+    SKIP_WINDOW = "skip_window"
+    SKIP_DEP = "skip_dep"
+    SKIP_DUPLICATED = "skip_duplicated"
+    SKIP_LEASE = "skip_lease"
+    SKIP_GUARD = "skip_guard"
+    SKIP_PAUSED = "skip_paused"
+    SKIP_OVERLAP = "skip_overlap"
+    SKIP_CAPACITY = "skip_capacity"
+    SKIP_BUDGET = "skip_budget"
+    SKIP_EXPIRED = "skip_expired"
+    SKIP_SUPERSEDED = "skip_superseded"
+
+
+class Event(StrEnum):
+    """What can happen to an occurrence; ``core/lifecycle.py`` says what each leads to."""
+
+    START = "start"  # a look ends in a run: attempt begins
+    PARK = "park"  # a look ends in "not yet": due_at says when to look again
+    SKIP = "skip"  # the rule excludes this moment
+    MISS = "miss"  # wanted, but its window or limit closed
+    TAKEOVER = "takeover"  # a lapsed run starts again under a new fence
+    SUCCEED = "succeed"
+    FAIL_RETRY = "fail_retry"  # failed, another attempt is due at due_at
+    FAIL_MANUAL = "fail_manual"  # failed for good, a person is asked
+    HAND_BACK = "hand_back"  # a stopping worker gives the run back, attempt not counted
+    CANCEL = "cancel"
+    RETRY = "retry"  # a person's retry
+    MARK_DONE = "mark_done"  # a person says: this was done
+    MARK_SKIP = "mark_skip"  # a person says: this will not run
+    MARK_HANDLED = "mark_handled"  # a person says: dealt with elsewhere
+    REOPEN = "reopen"  # a superseded moment is yielded again by a later revision
+
+
+class Origin(StrEnum):
+    """Where an occurrence came from."""
+
+    SCHEDULE = "schedule"
+    EVENT = "event"
+    LATER = "later"
+    MANUAL = "manual"
+    BACKFILL = "backfill"
+    CANCEL = "cancel"  # a cancel that arrived before its create
