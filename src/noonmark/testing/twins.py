@@ -1,7 +1,7 @@
 """Two stores side by side: what one calls row 7 the other may call row 12.
 
 Rule of the file: values are compared by what they stand for.  An id becomes (job, subject, identity); what a store may
-choose freely (sequence numbers) is left out.
+choose freely (sequence numbers, the fence of a line that no worker wrote) is left out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
-from noonmark.core.model import Occurrence, Query
+from noonmark.core.model import LedgerLine, Occurrence, Query
 from noonmark.ports.store import Store
 
 Spot: TypeAlias = tuple[str, str, str]
@@ -42,7 +42,8 @@ class Twin:
             plain["detail"] = self._detail(value.detail)
             return plain
         if is_dataclass(value):
-            return {name: self._field(name, getattr(value, name)) for name in _names(value) if name != "seq"}
+            free = {"seq"} if not isinstance(value, LedgerLine) or value.worker else {"seq", "fence"}
+            return {name: self._field(name, getattr(value, name)) for name in _names(value) if name not in free}
         if isinstance(value, frozenset):
             return {self.spots.get(item, item) for item in value}
         if isinstance(value, (list, tuple)):

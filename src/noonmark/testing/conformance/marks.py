@@ -320,6 +320,15 @@ def dealing_with_a_failed_row_closes_its_alert(harness: Harness) -> None:
         assert harness.store.tallies().open_alerts == (), kind
 
 
+def dealing_with_a_row_leaves_the_alerts_of_others_open(harness: Harness) -> None:
+    harness.activate()
+    first, second = harness.ended(Event.FAIL_MANUAL, "a"), harness.running("b")
+    alert = AlertWrite(job="job", kind="failing", level=3, code="failed_final", occurrence_id=second.id)
+    harness.end(second, Event.FAIL_MANUAL, alerts=(alert,))
+    harness.act("mark_handled", occurrence_id=first.id)
+    assert len(harness.store.tallies().open_alerts) == 1
+
+
 def a_success_is_never_overwritten_by_a_mark(harness: Harness) -> None:
     harness.activate()
     row = harness.ended(Event.SUCCEED)

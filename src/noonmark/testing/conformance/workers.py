@@ -71,6 +71,16 @@ def rows_of_a_worker_that_is_gone_are_cancelled(harness: Harness) -> None:
     assert harness.take_ids("w9", at=200) == []
 
 
+def a_worker_is_gone_at_the_very_moment_it_named(harness: Harness) -> None:
+    harness.activate()
+    _beat(harness, "w9")
+    row_id = harness.add_one(harness.series_row(at=100, worker="w9"))
+    harness.take("w1", at=29.999999)
+    assert harness.row(row_id).state is State.PENDING
+    harness.take("w1", at=30)
+    assert harness.row(row_id).state is State.CANCELLED
+
+
 def rows_of_a_worker_that_lives_are_left_alone(harness: Harness) -> None:
     harness.activate()
     _beat(harness, "w9")
