@@ -15,6 +15,7 @@ from typing import Any
 from noonmark.core import conditions, times
 from noonmark.core.model import (
     MINUTE,
+    SECOND,
     Check,
     Decision,
     Event,
@@ -204,7 +205,8 @@ def limit(look: Look) -> Answer:
     if row.expires_at is None or row.first_started_at is not None:
         return Answer(check=Check(name="limit", passed=True, wanted="no limit"))
     late, allowed = max(0, look.now - row.scheduled_for), row.expires_at - row.scheduled_for
-    wanted, seen = f"at most {times.length_text(allowed)} late", f"{times.length_text(late)} late"
+    wanted = f"at most {times.length_text(allowed)} late"
+    seen = f"{times.length_text(late)} late" if late >= SECOND else "on time"
     if look.now > row.expires_at:
         return Answer(
             check=Check(name="limit", passed=False, wanted=wanted, seen=seen),

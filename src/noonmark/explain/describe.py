@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from noonmark.core.durations import format_duration
+from noonmark.core import phrasing
 from noonmark.core.model import At, Cron, Every, FlagSet, Job, Manual, OnEvent, Trigger, Window
 
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -21,13 +21,13 @@ def trigger_text(trigger: Trigger, lang: str = "en") -> str:
         case Cron():
             return f"{cron_text(trigger.expression, lang)}{' ' if not zh else '，'}{trigger.tz}"
         case Every():
-            period = format_duration(trigger.period)
+            period = phrasing.length(trigger.period, lang)
             return f"每 {period}" if zh else f"every {period}"
         case At():
             shown = ", ".join(trigger.moments[:3]) + (" …" if len(trigger.moments) > 3 else "")
             return f"于 {shown}（{trigger.tz}）" if zh else f"at {shown} {trigger.tz}"
         case OnEvent():
-            delay = format_duration(trigger.delay) if trigger.delay else ""
+            delay = phrasing.length(trigger.delay, lang) if trigger.delay else ""
             if zh:
                 return f"事件 {trigger.name}" + (f" 之后 {delay}" if delay else "")
             return f"{delay} after event {trigger.name}" if delay else f"on event {trigger.name}"
@@ -70,7 +70,7 @@ def window_text(window: Window | None, lang: str = "en") -> str:
     if window is None:
         return "不限" if zh else "always"
     if window.length is not None:
-        length = format_duration(window.length)
+        length = phrasing.length(window.length, lang)
         return f"到期后 {length} 内" if zh else f"{length} after the scheduled time"
     across = ("（跨午夜）" if zh else " (across midnight)") if window.crosses_midnight else ""
     return f"{window.start}-{window.end}{across}"

@@ -84,6 +84,11 @@ class Voice:
             return text
         return "0 秒" if zh else "0 s"
 
+    def cut(self, us: Micros) -> str:
+        """Tell a length in its largest unit only, where columns are dear."""
+        text = self.length(us)
+        return " ".join(text.split()[:2])
+
     def distance(self, us: Micros) -> str:
         """Tell how far an instant is from now: "in 3 h" or "2 min ago"."""
         key = "in" if us >= self.now else "ago"

@@ -33,6 +33,15 @@ from noonmark.explain.stories import in_range, tell
 from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
 
+_ATTEMPT_WORDS = {
+    "success": "try_success",
+    "failed": "try_failed",
+    "lost": "try_lost",
+    "handed_back": "try_handed_back",
+    "cancelled": "try_cancelled",
+    "running": "try_running",
+}
+
 
 def why(
     store: Store,
@@ -142,6 +151,7 @@ def _scene(store: Store, found: Found, story: Story, voice: Voice) -> Scene:
         voice=voice,
         related=related,
         duplicates=_refused_for(store, row),
+        following=found.following,
     )
 
 
@@ -201,6 +211,9 @@ def _lines(scene: Scene) -> tuple[str, ...]:
     if scene.duplicates:
         ids = ", ".join(f"r{number}" for number in scene.duplicates[:5])
         lines.append(voice.say("line_duplicates", count=len(scene.duplicates), ids=ids))
+    if scene.following is not None:
+        due = scene.following.due_at if scene.following.due_at is not None else scene.following.scheduled_for
+        lines.append(voice.say("line_next", due=voice.moment(due), in_=voice.distance(due)))
     for alert in scene.story.alerts:
         state = (
             voice.say("alert_open")
@@ -221,10 +234,12 @@ def _run_lines(scene: Scene) -> tuple[str, ...]:
             "line_run",
             number=attempt.number,
             worker=scene.name_of(attempt.worker),
-            fence=attempt.fence,
+            fence=scene.fence(attempt.fence),
             started=voice.clock(attempt.started_at),
             ended=voice.clock(attempt.ended_at) if attempt.ended_at is not None else "…",
-            outcome=attempt.outcome,
+            outcome=voice.say(_ATTEMPT_WORDS[attempt.outcome])
+            if attempt.outcome in _ATTEMPT_WORDS
+            else attempt.outcome,
             error=f": {short_error(attempt.error)}" if attempt.error else "",
         )
         for attempt in attempts

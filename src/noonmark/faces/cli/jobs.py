@@ -12,13 +12,17 @@ from noonmark.explain import forecast
 from noonmark.explain.describe import trigger_text
 from noonmark.explain.find import read_rule
 from noonmark.explain.outcomes import OUTCOMES, outcome_of
-from noonmark.explain.render import stamp, table
+from noonmark.explain.render import cut, stamp, table, width
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
 
 STRIP = 24
 """How many recent occurrences the strip shows."""
+COLUMNS = 100
+"""The table fits a terminal of this width."""
+MOST = (20, 29, 24, 22)
+"""Most columns for job, schedule, next and last; the strip gets what they leave."""
 
 _BAD = frozenset({"failed", "missed", "doubled"})
 
@@ -37,22 +41,29 @@ def jobs(ctx: click.Context, limit: int) -> int:
         lines = [_line(here, row) for row in rows[:limit]]
         here.emit({"v": 1, "jobs": [plain for plain, _ in lines]}, lambda: _text(here, [cells for _, cells in lines]))
         if not rows:
-            here.remark("No jobs yet. A worker registers the jobs of its app: noonmark init, then noonmark dev jobs.py")
+            here.remark(here.word("no_jobs"))
         elif len(rows) > limit:
-            here.remark(f"{len(rows) - limit} more, see --limit")
+            here.remark(here.word("more_rows", count=len(rows) - limit))
         bad = [plain["job"] for plain, _ in lines if plain["last"] is not None and plain["last"]["outcome"] in _BAD]
         if bad:
-            here.remark(f"{len(rows)} jobs, {len(bad)} need a person. Try: noonmark why {bad[0]}")
+            here.remark(here.word("jobs_bad", count=len(rows), bad=len(bad), job=bad[0]))
     return problems.OK
 
 
 def _text(here: Session, cells: Sequence[Sequence[str]]) -> str:
-    header = (
-        ["任务", "时间表", "下一次", "最近一次", "近况"]
-        if here.lang == "zh"
-        else ["JOB", "SCHEDULE", "NEXT", "LAST", "RECENT"]
-    )
-    return table(header, cells)
+    header = here.header("jobs_header")
+    if here.settings.tz:
+        header = here.header("jobs_header_zone", zone=here.zone())
+    return table(header, [fitted(row, header, cells) for row in cells])
+
+
+def fitted(row: Sequence[str], header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a row cut to its share of ``COLUMNS``: names and words end in an ellipsis, the strip loses its oldest."""
+    shown = [cut(cell, most) for cell, most in zip(row, MOST, strict=False)]
+    widest = [max(min(width(other[column]), MOST[column]) for other in (header, *rows)) for column in range(len(MOST))]
+    left = COLUMNS - sum(widest) - 2 * len(MOST)
+    strip = row[len(MOST)]
+    return [*shown, strip[-left:] if left > 0 else ""]
 
 
 def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
@@ -61,8 +72,7 @@ def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
     recent = _recent(here, row.name, voice.now)
     last = recent[0] if recent else None
     coming = _next(here, row, job, voice)
-    schedule = trigger_text(job.trigger, voice.lang) if job is not None else "?"
-    paused = ("（已暂停）" if here.lang == "zh" else " (paused)") if row.paused else ""
+    schedule = _schedule(job, voice) if job is not None else "?"
     strip = "".join(_glyph(here, outcome_of(other, voice.now)) for other in reversed(recent[:STRIP]))
     plain = {
         "job": row.name,
@@ -81,8 +91,21 @@ def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
         "revision": row.revision,
         "recent": [outcome_of(other, voice.now) for other in reversed(recent[:STRIP])],
     }
-    shown_next = f"{voice.moment(coming)} ({voice.distance(coming)})" if coming is not None else "-"
-    return plain, [row.name, schedule + paused, shown_next, _last_text(last, voice), strip]
+    shown_next = "-"
+    if coming is not None:
+        far = voice.say("in" if coming >= voice.now else "ago", length=voice.cut(coming - voice.now))
+        shown_next = here.word("in_parens", moment=voice.moment(coming), distance=far)
+    if row.paused:
+        schedule = here.word("paused_mark", schedule=schedule)
+    return plain, [row.name, schedule, shown_next, _last_text(last, voice), strip]
+
+
+def _schedule(job: Job, voice: Voice) -> str:
+    """The rule in words, with the zone in which its times are told where the words do not have it."""
+    words = trigger_text(job.trigger, voice.lang)
+    if job.tz in words or not job.is_series:
+        return words
+    return f"{words}，{job.tz}" if voice.lang == "zh" else f"{words} {job.tz}"
 
 
 def _recent(here: Session, name: str, now: Micros) -> list[Occurrence]:

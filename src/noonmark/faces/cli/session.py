@@ -19,7 +19,7 @@ import click
 from noonmark.core import times
 from noonmark.core.model import Micros
 from noonmark.explain.voice import Voice
-from noonmark.faces.cli import problems
+from noonmark.faces.cli import problems, words
 from noonmark.faces.cli.lazy import Command, settings_of
 from noonmark.faces.cli.settings import Settings
 
@@ -41,27 +41,18 @@ class Session:
     @cached_property
     def store(self) -> Store:
         """The store; a file that is not there is trouble, unless this command may create one."""
-        from noonmark.wiring import open_store
+        from noonmark.wiring import open_store, shown
 
         url = self.settings.store_url
         if url.startswith("memory:"):
-            raise problems.Trouble(
-                "a memory:// store lives inside one process, so no command can look at it",
-                do="use sqlite:///PATH, with --url or NOONMARK_URL",
-                code=problems.UNREACHABLE,
-            )
+            raise problems.Trouble("memory_store", code=problems.UNREACHABLE)
         path = sqlite_path(url)
         if path is not None and not self._create and not path.exists():
-            raise problems.Trouble(
-                f"there is no store at {path}",
-                why="looking never creates one",
-                do="start a worker there first (noonmark dev APP), try noonmark demo, or name another with --url",
-                code=problems.UNREACHABLE,
-            )
+            raise problems.Trouble("no_store", path=str(path), code=problems.UNREACHABLE)
         try:
             return open_store(url)
         except ValueError as error:
-            raise problems.Trouble(f"cannot open {url}: {error}", code=problems.USAGE) from None
+            raise problems.Trouble("no_open", url=shown(url), error=str(error)) from None
 
     @cached_property
     def now(self) -> Micros:
@@ -70,7 +61,7 @@ class Session:
             try:
                 return times.parse_instant(self.settings.now, self.settings.tz or "UTC")
             except ValueError as error:
-                raise problems.Trouble(f"--now: {error}") from None
+                raise problems.Trouble("bad_time", option="--now", error=str(error)) from None
         return self.store.now()
 
     @property
@@ -85,7 +76,7 @@ class Session:
         try:
             times.zone(self.settings.tz)
         except ValueError as error:
-            raise problems.Trouble(f"--tz: {error}") from None
+            raise problems.Trouble("bad_option", option="--tz", error=str(error)) from None
         return self.settings.tz
 
     def voice(self, zone: str = "UTC") -> Voice:
@@ -105,6 +96,14 @@ class Session:
     def request_id(self) -> str:
         """Return a new id for one intention."""
         return f"cli-{os.urandom(12).hex()}"
+
+    def word(self, key: str, /, **args: object) -> str:
+        """Return a text of ``words.py`` in the language of this call."""
+        return words.say(key, self.lang, **args)
+
+    def header(self, key: str, /, **args: object) -> list[str]:
+        """Return the columns of a table's header."""
+        return self.word(key, **args).split("|")
 
     def say(self, text: str) -> None:
         """Print data."""
