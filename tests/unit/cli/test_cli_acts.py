@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Noonmark
+from calling import Noonmark
 from desk import Desk
 
 from noonmark.core.model import MINUTE, Event, Query, State
