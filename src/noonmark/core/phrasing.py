@@ -149,7 +149,7 @@ def _day(value: Any, lang: str, _zone: str) -> str:
     return day(value, lang)
 
 
-_STATES = {
+STATES = {
     "PENDING": ("still waiting", "等待中"),
     "RUNNING": ("running", "运行中"),
     "SUCCESS": ("done", "已成功"),
@@ -162,11 +162,11 @@ _STATES = {
 
 def state(value: object, lang: str) -> str:
     """Return a state in a word or two; one of a newer version by its name."""
-    return _STATES.get(str(value), (str(value), str(value)))[lang == "zh"]
+    return STATES.get(str(value), (str(value), str(value)))[lang == "zh"]
 
 
 def _state(value: Any, lang: str, _zone: str) -> str:
-    return _STATES[str(value)][lang == "zh"]
+    return STATES[str(value)][lang == "zh"]
 
 
 BECAUSE = {

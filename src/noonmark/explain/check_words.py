@@ -10,7 +10,7 @@ import re
 
 from noonmark.core import phrasing
 
-_STATIC: dict[tuple[str, str], tuple[str, str]] = {
+CHECKED: dict[tuple[str, str], tuple[str, str]] = {
     ("paused", "not paused"): ("not paused", "未暂停"),
     ("paused", "paused"): ("paused", "已暂停"),
     ("guard", "any day"): ("any day", "任何一天"),
@@ -34,7 +34,7 @@ _UNITS = {"ms": "毫秒", "s": "秒", "min": "分钟", "h": "小时", "d": "天"
 def told(name: str, text: str, lang: str) -> str:
     """Return what the check ``name`` wanted or saw, in ``lang`` ("en" or "zh")."""
     zh = lang == "zh"
-    known = _STATIC.get((name, text))
+    known = CHECKED.get((name, text))
     if known is not None:
         return known[zh]
     match name:

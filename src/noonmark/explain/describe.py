@@ -71,7 +71,7 @@ def window_text(window: Window | None, lang: str = "en") -> str:
         return "不限" if zh else "always"
     if window.length is not None:
         length = phrasing.length(window.length, lang)
-        return f"到期后 {length} 内" if zh else f"{length} after the scheduled time"
+        return f"到期后 {length}内" if zh else f"{length} after the scheduled time"
     across = ("（跨午夜）" if zh else " (across midnight)") if window.crosses_midnight else ""
     return f"{window.start}-{window.end}{across}"
 

@@ -22,7 +22,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "ran_waited": (
         "It ran {late} late, at {started} on {worker}, after waiting for {what}.",
-        "晚了 {late}，在等到{what}之后，于 {started} 在 {worker} 上运行。",
+        "晚了 {late}，于 {started} 在 {worker} 上运行，此前在等{what}。",
     ),
     "waited_facts": ("{facts}", "{facts}"),
     "waited_resume": ("the job to be resumed", "任务恢复"),

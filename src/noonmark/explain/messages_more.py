@@ -51,7 +51,7 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "verify_died": ("{workers}, of which {died} died", "{workers}，其中死亡 {died}"),
     "verify_table": ("PROBLEM|JOB|WHEN|SEEN|LOOK", "问题|任务|时刻|所见|查看"),
-    "what_to_do": ("What to do", "怎么办"),
+    "what_to_do": ("What to do: {remedy}", "怎么办：{remedy}"),
     "head_key": ("key {key}", "键 {key}"),
     "head_revision": ("revision {revision}", "修订 {revision}"),
     "head_zone": ("times are {zone}", "时间均为 {zone}"),

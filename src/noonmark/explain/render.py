@@ -45,8 +45,7 @@ def explanation_text(told: Explanation, *, unicode: bool = True) -> str:
     lines.extend(f"  {line}" for line in told.lines)
     lines.append(f"  {head}")
     if told.remedy:
-        colon = "：" if told.lang == "zh" else ": "
-        lines.append(f"{message('what_to_do', told.lang)}{colon}{told.remedy}")
+        lines.append(message("what_to_do", told.lang, remedy=told.remedy))
     lines.extend(f"  {command}" for command in told.commands)
     return "\n".join(lines)
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from noonmark.core import phrasing
 from noonmark.core.model import Micros, Occurrence, Query, State, Tallies
 from noonmark.explain.awake import alive_with
 from noonmark.explain.find import read_rule
-from noonmark.explain.outcomes import outcome_of
+from noonmark.explain.outcomes import OUTCOMES, outcome_of
 from noonmark.explain.render import stamp, table
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
@@ -65,6 +64,7 @@ def _line(here: Session, row: Occurrence, zone: str) -> tuple[dict[str, Any], li
     due: Micros = row.due_at if row.due_at is not None else row.scheduled_for
     overdue = max(0, voice.now - due)
     blocked = _blocked(here, row, due, zone)
+    outcome = OUTCOMES[outcome_of(row, voice.now)]
     plain = {
         "id": row.id,
         "job": row.job,
@@ -81,7 +81,7 @@ def _line(here: Session, row: Occurrence, zone: str) -> tuple[dict[str, Any], li
         voice.length(overdue) if overdue >= 1_000_000 and row.state is not State.RUNNING else "-",
         f"{row.job}[{row.subject}]" if row.subject else row.job,
         row.key,
-        phrasing.state(row.state, here.lang),
+        outcome.zh if here.lang == "zh" else outcome.en,
         blocked,
     ]
     return plain, cells

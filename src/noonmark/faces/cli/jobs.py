@@ -52,9 +52,8 @@ def jobs(ctx: click.Context, limit: int) -> int:
 
 def _text(here: Session, cells: Sequence[Sequence[str]]) -> str:
     header = here.header("jobs_header")
-    if here.settings.tz:
-        header = here.header("jobs_header_zone", zone=here.zone())
-    return table(header, [fitted(row, header, cells) for row in cells])
+    shown = table(header, [fitted(row, header, cells) for row in cells])
+    return f"{shown}\n{here.voice().say('head_zone', zone=here.zone())}" if here.settings.tz else shown
 
 
 def fitted(row: Sequence[str], header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -96,7 +95,7 @@ def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
         far = voice.say("in" if coming >= voice.now else "ago", length=voice.cut(coming - voice.now))
         shown_next = here.word("in_parens", moment=voice.moment(coming), distance=far)
     if row.paused:
-        schedule = here.word("paused_mark", schedule=schedule)
+        shown_next = here.word("paused_mark")
     return plain, [row.name, schedule, shown_next, _last_text(last, voice), strip]
 
 

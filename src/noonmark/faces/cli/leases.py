@@ -66,7 +66,7 @@ def _worker_cells(here: Session, worker: WorkerInfo) -> list[str]:
         state = "worker_awake"
     skew = abs(worker.wall_offset)
     clock = here.word("clock_ok") if skew < SECOND // 10 else f"{worker.wall_offset / SECOND:+.1f} s"
-    seen = voice.distance(worker.seen_at)
+    seen = voice.say("ago", length=voice.length(voice.now - worker.seen_at))
     return [worker.name, str(worker.pid), worker.host, here.word(state), seen, str(len(worker.jobs)), clock]
 
 

@@ -179,7 +179,7 @@ def _answer_text(here: Session, rule: Job, row: NewOccurrence, answer: Added) ->
         state, held = phrasing.state(holder.state, here.lang), _HELD.get(holder.state, "held_there")
         if holder.ended_at is not None:
             when = voice.say("duplicate_when", at=voice.moment(holder.ended_at))
-    return here.word("run_refused", key=row.key, held=here.word(held), state=state, when=when, number=number)
+    return here.word("run_refused", key=row.key, held=here.word(held, state=state), when=when, number=number)
 
 
 def _decision_text(here: Session, rule: Job, row: NewOccurrence, decision: Decision) -> str:

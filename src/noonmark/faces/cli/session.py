@@ -76,7 +76,7 @@ class Session:
         try:
             times.zone(self.settings.tz)
         except ValueError as error:
-            raise problems.Trouble("bad_option", option="--tz", error=str(error)) from None
+            raise problems.Trouble("bad_tz", error=str(error)) from None
         return self.settings.tz
 
     def voice(self, zone: str = "UTC") -> Voice:

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 import click
 
-from noonmark.core import catchup, codec, keys, phrasing
+from noonmark.core import catchup, codec, keys
 from noonmark.core.model import Job, JobRow, Manual, Micros
 from noonmark.explain import forecast
 from noonmark.explain.awake import alive_with
 from noonmark.explain.describe import conditions_text, trigger_source, trigger_text, window_text
 from noonmark.explain.render import pad, stamp, width
+from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems, show_words
 from noonmark.faces.cli.declared import stored_or_declared
 from noonmark.faces.cli.session import Command, Session, session
@@ -96,7 +97,7 @@ def _promise(here: Session, job: Job, row: JobRow | None) -> list[Field]:
         subjects = "; ".join(f"{name}: {', '.join(values)}" for name, values in job.each.items())
         fields.append(Field("each", subjects, "rule"))
     weekend = job.guardrails.allow_weekend
-    recheck = say("every", lang, length=phrasing.length(catch_up.recheck, lang))
+    recheck = say("every", lang, length=Voice(lang=lang).length(catch_up.recheck))
     waits = catch_up.only_if_data_ready
     return [
         *fields,
@@ -128,7 +129,7 @@ def _coming(here: Session, job: Job, row: JobRow | None) -> Micros | None:
 
 def _max_delay(job: Job, coming: Micros | None, lang: str) -> Field:
     def length(limit: Micros) -> str:
-        return show_words.say("delay_length", lang, length=phrasing.length(limit, lang))
+        return show_words.say("delay_length", lang, length=Voice(lang=lang).length(limit))
 
     if job.catch_up.max_delay is not None:
         return Field("max_delay", length(job.catch_up.max_delay), "rule")
@@ -142,18 +143,18 @@ def _max_delay(job: Job, coming: Micros | None, lang: str) -> Field:
 def _running(job: Job, lang: str) -> list[Field]:
     say, retry = show_words.say, job.retry
     waits = [min(round(retry.base * retry.factor**n), retry.cap) for n in range(retry.max)]
-    shown = ", ".join(phrasing.length(wait, lang) for wait in waits[:5]) + (" …" if len(waits) > 5 else "")
+    shown = ", ".join(Voice(lang=lang).length(wait) for wait in waits[:5]) + (" …" if len(waits) > 5 else "")
     tries = say("retry_never", lang)
     if retry.max:
-        tries = say("retry_times", lang, max=retry.max, waits=shown, jitter=phrasing.length(retry.jitter, lang))
+        tries = say("retry_times", lang, max=retry.max, waits=shown, jitter=Voice(lang=lang).length(retry.jitter))
     overlap = "skip" if job.skips_overlap else "allow"
     isolation = f"isolation_{job.isolation or ('command' if job.command else 'none')}"
     runs = " ".join(job.command) if job.command else (job.run or say("by_name", lang))
     params = json.dumps(dict(job.params), ensure_ascii=False) if job.params else say("none", lang)
     return [
         Field("retry", tries, _origin(retry, _DEFAULTS.retry)),
-        Field("timeout", phrasing.length(job.timeout, lang), _origin(job.timeout, _DEFAULTS.timeout)),
-        Field("lease", phrasing.length(job.lease, lang), _origin(job.lease, _DEFAULTS.lease)),
+        Field("timeout", Voice(lang=lang).length(job.timeout), _origin(job.timeout, _DEFAULTS.timeout)),
+        Field("lease", Voice(lang=lang).length(job.lease), _origin(job.lease, _DEFAULTS.lease)),
         Field("on_lost", say(f"lost_{job.on_lost}", lang, max=job.max_takeovers), _on_lost_origin(job)),
         Field("overlap", say(f"overlap_{overlap}", lang), _origin(job.overlap, None)),
         Field("scope", say(f"scope_{job.scope}", lang), _origin(job.scope, _DEFAULTS.scope)),

@@ -147,9 +147,13 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("the span ends before it begins", "from {start} to {end}", "swap {first} and {second}"),
         ("时间段的结束早于开始", "从 {start} 到 {end}", "请对调 {first} 与 {second}"),
     ),
-    "bad_option": (
-        ("{option}: {error}", "", ""),
-        ("{option}：{error}", "", ""),
+    "bad_tz": (
+        ("--tz: {error}", "", "write an IANA name: --tz Asia/Shanghai"),
+        ("--tz：{error}", "", "请写 IANA 名称：--tz Asia/Shanghai"),
+    ),
+    "bad_grace": (
+        ("--grace: {error}", "", "write a length: --grace 30s"),
+        ("--grace：{error}", "", "请写时长：--grace 30s"),
     ),
     "bad_date": (
         ("--for {date!r} is no date", "", "write it as 2026-11-28"),

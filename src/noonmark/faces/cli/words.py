@@ -9,7 +9,6 @@ from __future__ import annotations
 WORDS: dict[str, tuple[str, str]] = {
     # -- headers: columns between bars
     "jobs_header": ("JOB|SCHEDULE|NEXT|LAST|RECENT", "任务|时间表|下一次|最近一次|近况"),
-    "jobs_header_zone": ("JOB|SCHEDULE|NEXT ({zone})|LAST|RECENT", "任务|时间表|下一次（{zone}）|最近一次|近况"),
     "history_header": ("ID|JOB|DUE|OUTCOME|LATE|TRY|KEY|REASON", "编号|任务|时刻|结果|晚|次|键|原因"),
     "backlog_header": ("DUE|OVERDUE|JOB|KEY|STATE|BLOCKED ON", "到期|逾期|任务|键|状态|卡在"),
     "flags_header": ("FLAG|STATE|VERSION|SINCE|BY|WAITING", "标志|状态|版本|设置于|由|等待者"),
@@ -17,7 +16,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "workers_header": ("WORKER|PID|HOST|STATE|HEARD OF|JOBS|CLOCK", "worker|PID|主机|状态|最近心跳|任务数|时钟偏差"),
     "next_header": ("WHEN|UTC|IN|JOB|NOTE", "何时|UTC|还有|任务|说明"),
     # -- jobs
-    "paused_mark": ("{schedule} (paused)", "{schedule}（已暂停）"),
+    "paused_mark": ("(paused)", "（已暂停）"),
     "no_jobs": (
         "No jobs yet. A worker registers the jobs of its app: noonmark init, then noonmark dev jobs.py",
         "还没有任务。worker 启动时会登记其任务：先 noonmark init，再 noonmark dev jobs.py",
@@ -90,9 +89,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "已拒绝：{names} 的状态是“{state}”，无法执行 {act}。详见：noonmark why {names}",
     ),
     "act_refused_job": ("refused: {names} cannot be asked to {act}", "已拒绝：{names} 无法执行 {act}"),
-    "what_occurrence": ("occurrence r{number}", "触发 r{number}"),
     "what_key": ("key {key}", "键 {key}"),
-    "what_job": ("job {job}", "任务 {job}"),
     # -- run
     "nothing_started": ("Nothing was started.", "没有启动任何运行。"),
     "run_again": (
@@ -100,13 +97,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "若确需再跑一次：--again --reason “…”",
     ),
     "asked_for": ("r{number} asked for: key {key}", "r{number} 已登记：键 {key}"),
-    "run_refused": (
-        "refused: {key} {held}, {state}{when} (r{number})",
-        "已拒绝：{key} {held}，状态“{state}”{when}（r{number}）",
-    ),
+    "run_refused": ("refused: {key} {held}{when} (r{number})", "已拒绝：{key} {held}{when}（r{number}）"),
     "held_done": ("was already done", "已经完成"),
     "held_person": ("already needs a person", "已在等待人工处理"),
-    "held_there": ("is already there", "已经存在"),
+    "held_there": ("is already there, {state}", "已经存在，{state}"),
     "held": ("is held", "已被占有"),
     "would": ("{job} {key}: {verdict}", "{job} {key}：{verdict}"),
     # -- rules, dev, init
