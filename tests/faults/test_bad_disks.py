@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 import noonmark as noonmark_package
-from conftest import wait_for
+from fleet import wait_for
 from noonmark import Scheduler, State, manual
 from noonmark.core.model import Query
 from noonmark.ports.store import StoreUnusable

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from calling import Noonmark
 from desk import Desk
 
-from conftest import Noonmark
 from noonmark.core.model import MINUTE, Event, Query, State
 
 

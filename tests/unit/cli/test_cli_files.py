@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from calling import Noonmark
 
-from conftest import Noonmark
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.apps import load_app
 from noonmark.faces.cli.dev import stamps

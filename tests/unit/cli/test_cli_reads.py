@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from calling import Noonmark
 from desk import DIGEST, Desk
 
-from conftest import Noonmark
 from noonmark.core.model import MINUTE, SECOND
 
 

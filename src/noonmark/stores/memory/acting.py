@@ -70,6 +70,8 @@ def _cancel_row(tables: Tables, row: Occurrence, wish: Act, now: Micros) -> bool
     tables.claim(row)  # a cancel claims, too: a later create of the same thing must find it
     if row.state is State.RUNNING or row.frontier:
         tables.change(row.id, cancel_requested=True)
+        if row.frontier:  # it has no other actor, and the look that ends it will say whose wish it was
+            tables.change(row.id, actor=wish.actor, note=wish.reason)
         said = {"verdict": "", "code": "cancel_requested", "detail": _said("", wish)["detail"]}
         tables.log(row.id, now, event="cancel_requested", actor=wish.actor, said=said)
         return True
