@@ -13,9 +13,9 @@ from pathlib import Path
 
 import apsw
 import pytest
+from fleet import wait_for
 
 import noonmark as noonmark_package
-from fleet import wait_for
 from noonmark import Scheduler, State, manual
 from noonmark.core.model import Query
 from noonmark.ports.store import StoreUnusable
