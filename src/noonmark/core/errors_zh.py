@@ -193,6 +193,16 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     (r"nothing could start", "什么都无法开始"),
     (r"every attempt would be stopped", "每次尝试都会被停止"),
     (r"it is renewed three times a lease", "每个租约期内续租三次"),
+    (
+        r"the name of the flag has (\d+) characters, more than (\d+); give it a shorter one",
+        r"标志名有 \1 个字符，超过 \2 个；请取短一些",
+    ),
+    (r"the name of the flag has signs that cannot be shown: (.+)", r"标志名含有无法显示的字符：\1"),
+    (
+        r"(.+) cannot be stored as JSON \((.*)\); pass text, numbers, .+ or the id of something stored elsewhere",
+        r"\1 无法存为 JSON（\2）；请传文本、数字、列表或字典，或传别处数据的编号",
+    ),
+    (r"(.+): (\d+) bytes, more than (\d+); store it elsewhere and pass its id", r"\1：\2 字节，超过 \3；请存到别处，只传编号"),
     (r"too short", "太短"),
     (r"too long", "太长"),
     (r"it would keep the store busy", "会让存储一直忙碌"),

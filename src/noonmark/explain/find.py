@@ -180,6 +180,8 @@ def _has_a_story(row: Occurrence, now: Micros) -> bool:
     """A row that is due this very second is about to be taken up: about it there is nothing to tell yet."""
     if not _is_no_shadow(row, now):
         return False
+    if row.code == "worker_gone":  # the end of one worker's own series says nothing about the job
+        return False
     outcome = outcome_of(row, now)
     due_at = row.due_at if row.due_at is not None else row.scheduled_for
     return outcome != "planned" and (outcome != "due" or due_at <= now - OVERDUE_AFTER)

@@ -164,15 +164,10 @@ def _headline(told: Explanation) -> str:
     if told.verdict:
         parts.append(told.verdict)
     if told.looks is not None:
-        parts.append(
-            message(
-                "looks_many",
-                told.lang,
-                count=told.looks.count,
-                first=times.clock_text(told.looks.first, told.zone),
-                last=times.clock_text(told.looks.last, told.zone),
-            )
-        )
+        first, last = (times.clock_text(us, told.zone) for us in (told.looks.first, told.looks.last))
+        key = "looks_many" if told.looks.count > 1 else "looks_one"
+        looks = message(key, told.lang, count=told.looks.count, first=first, last=last)
+        parts.append(message("head_looks", told.lang, looks=looks))
     if told.revision:
         parts.append(message("head_revision", told.lang, revision=told.revision))
     parts.append(message("head_zone", told.lang, zone=told.zone))

@@ -24,8 +24,8 @@ def backlog(ctx: click.Context, limit: int) -> int:
         tallies = here.store.tallies()
         rows = here.store.occurrences(Query(open_only=True, oldest_first=True, limit=max(1000, limit)))
         rows = sorted(rows, key=lambda row: row.due_at if row.due_at is not None else row.scheduled_for)[:limit]
-        zones = {row.name: rule.tz for row in here.store.jobs() if (rule := read_rule(row)) is not None}
-        lines = [_line(here, row, here.zone(zones.get(row.job, "UTC"))) for row in rows]
+        rules = {row.name: read_rule(row) for row in here.store.jobs()}
+        lines = [_line(here, row, here.zone_of(rules.get(row.job))) for row in rows]
         plain = {
             "v": 1,
             "earliest_due": stamp(tallies.earliest_due, here.zone()),
@@ -36,13 +36,13 @@ def backlog(ctx: click.Context, limit: int) -> int:
             "occurrences": [one for one, _ in lines],
         }
         here.emit(plain, lambda: _text(here, tallies, [cells for _, cells in lines]))
-        if lines and not here.settings.tz:
-            here.remark(here.word("times_are"))
+        if lines:
+            here.say_zone()
     return problems.OK
 
 
 def _text(here: Session, tallies: Tallies, rows: list[list[str]]) -> str:
-    voice = here.voice()
+    voice = here.voice(here.one_zone or "UTC")
     head = here.word("nothing_open")
     if tallies.earliest_due is not None:
         at, far = voice.moment(tallies.earliest_due), voice.distance(tallies.earliest_due)

@@ -30,6 +30,8 @@ def flags(ctx: click.Context, names: tuple[str, ...]) -> int:
         here.emit({"v": 1, "flags": [_plain(here, fact, who) for fact, who in rows]}, lambda: _text(here, rows))
         if not rows:
             here.remark(here.word("no_flags"))
+        elif any(fact.set_at is not None for fact, _ in rows):
+            here.say_zone()
     return problems.OK
 
 
@@ -54,7 +56,7 @@ def _waiting(here: Session) -> dict[str, list[str]]:
 
 
 def _text(here: Session, rows: list[tuple[Fact, list[str]]]) -> str:
-    voice = here.voice()
+    voice = here.voice(here.one_zone or "UTC")
     states = {True: here.word("flag_set"), False: here.word("flag_not_set")}
     lines = [
         [

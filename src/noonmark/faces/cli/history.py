@@ -51,13 +51,14 @@ def history(
         if outcome is not None:
             rows = [row for row in rows if outcome_of(row, here.now) == outcome]
         rows = rows[:limit]
-        zones = {row.name: rule.tz for row in here.store.jobs() if (rule := read_rule(row)) is not None}
+        rules = {row.name: read_rule(row) for row in here.store.jobs()}
+        zones = {name: here.zone_of(rule) for name, rule in rules.items()}
         plain = [_plain(here, row, here.zone(zones.get(row.job, "UTC"))) for row in rows]
         here.emit({"v": 1, "occurrences": plain}, lambda: _text(here, rows, zones))
         if not rows:
             here.remark(here.word("nothing_fits"))
-        elif not here.settings.tz:
-            here.remark(here.word("times_are"))
+        else:
+            here.say_zone()
     return problems.OK
 
 

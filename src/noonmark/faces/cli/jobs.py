@@ -9,7 +9,7 @@ import click
 
 from noonmark.core.model import Job, JobRow, Micros, Occurrence, Query, Verdict
 from noonmark.explain import forecast
-from noonmark.explain.describe import trigger_text
+from noonmark.explain.describe import rule_text
 from noonmark.explain.find import read_rule
 from noonmark.explain.outcomes import OUTCOMES, outcome_of
 from noonmark.explain.render import cut, stamp, table, width
@@ -21,7 +21,7 @@ STRIP = 24
 """How many recent occurrences the strip shows."""
 COLUMNS = 100
 """The table fits a terminal of this width."""
-MOST = (20, 29, 24, 22)
+MOST = (20, 29, 20, 24)
 """Most columns for job, schedule, next and last; the strip gets what they leave."""
 
 _BAD = frozenset({"failed", "missed", "doubled"})
@@ -42,7 +42,9 @@ def jobs(ctx: click.Context, limit: int) -> int:
         here.emit({"v": 1, "jobs": [plain for plain, _ in lines]}, lambda: _text(here, [cells for _, cells in lines]))
         if not rows:
             here.remark(here.word("no_jobs"))
-        elif len(rows) > limit:
+        else:
+            here.say_zone()
+        if len(rows) > limit:
             here.remark(here.word("more_rows", count=len(rows) - limit))
         bad = [plain["job"] for plain, _ in lines if plain["last"] is not None and plain["last"]["outcome"] in _BAD]
         if bad:
@@ -52,8 +54,7 @@ def jobs(ctx: click.Context, limit: int) -> int:
 
 def _text(here: Session, cells: Sequence[Sequence[str]]) -> str:
     header = here.header("jobs_header")
-    shown = table(header, [fitted(row, header, cells) for row in cells])
-    return f"{shown}\n{here.voice().say('head_zone', zone=here.zone())}" if here.settings.tz else shown
+    return table(header, [fitted(row, header, cells) for row in cells])
 
 
 def fitted(row: Sequence[str], header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -67,11 +68,11 @@ def fitted(row: Sequence[str], header: Sequence[str], rows: Sequence[Sequence[st
 
 def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
     job = read_rule(row)
-    voice = here.voice(job.tz if job is not None else "UTC")
+    voice = here.voice(here.zone_of(job))
     recent = _recent(here, row.name, voice.now)
-    last = recent[0] if recent else None
+    last = next((other for other in recent if other.verdict != Verdict.SKIP_DUPLICATED), None)
     coming = _next(here, row, job, voice)
-    schedule = _schedule(job, voice) if job is not None else "?"
+    schedule = _schedule(here, job) if job is not None else "?"
     strip = "".join(_glyph(here, outcome_of(other, voice.now)) for other in reversed(recent[:STRIP]))
     plain = {
         "job": row.name,
@@ -93,18 +94,18 @@ def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
     shown_next = "-"
     if coming is not None:
         far = voice.say("in" if coming >= voice.now else "ago", length=voice.cut(coming - voice.now))
-        shown_next = here.word("in_parens", moment=voice.moment(coming), distance=far)
+        shown_next = here.word("in_parens", moment=voice.short(coming), distance=far)
     if row.paused:
         shown_next = here.word("paused_mark")
     return plain, [row.name, schedule, shown_next, _last_text(last, voice), strip]
 
 
-def _schedule(job: Job, voice: Voice) -> str:
-    """The rule in words, with the zone in which its times are told where the words do not have it."""
-    words = trigger_text(job.trigger, voice.lang)
-    if job.tz in words or not job.is_series:
+def _schedule(here: Session, job: Job) -> str:
+    """The rule in words, with its zone unless all rules and the times told share one."""
+    words = rule_text(job.trigger, here.lang)
+    if not job.is_series or here.one_zone == job.tz:
         return words
-    return f"{words}，{job.tz}" if voice.lang == "zh" else f"{words} {job.tz}"
+    return f"{words}，{job.tz}" if here.lang == "zh" else f"{words} {job.tz}"
 
 
 def _recent(here: Session, name: str, now: Micros) -> list[Occurrence]:
@@ -127,7 +128,7 @@ def _last_text(row: Occurrence | None, voice: Voice) -> str:
     if row is None:
         return "-"
     outcome = OUTCOMES[outcome_of(row, voice.now)]
-    return f"{voice.moment(row.scheduled_for)} {outcome.zh if voice.lang == 'zh' else outcome.en}"
+    return f"{voice.short(row.scheduled_for)} {outcome.zh if voice.lang == 'zh' else outcome.en}"
 
 
 def _glyph(here: Session, outcome: str) -> str:

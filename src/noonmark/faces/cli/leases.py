@@ -23,7 +23,7 @@ WORKERS_SHOWN = 20
 def leases(ctx: click.Context, limit: int) -> int:
     """Show who holds what until when, and which workers live."""
     with session(ctx) as here:
-        voice = here.voice()
+        voice = here.voice(here.one_zone or "UTC")
         rows = here.store.occurrences(Query(states=frozenset({State.RUNNING}), oldest_first=True, limit=limit))
         workers = sorted(here.store.workers(), key=lambda w: (not is_awake(w, voice.now), -w.seen_at))[:WORKERS_SHOWN]
         names = {worker.id: worker.name for worker in workers}
@@ -33,22 +33,22 @@ def leases(ctx: click.Context, limit: int) -> int:
             "workers": [_plain_worker(worker, voice) for worker in workers],
         }
         here.emit(plain, lambda: _text(here, rows, workers, names))
+        if rows:
+            here.say_zone()
     return problems.OK
 
 
 def _text(here: Session, rows: list[Occurrence], workers: list[WorkerInfo], names: dict[str, str]) -> str:
-    voice = here.voice()
     parts = [here.word("no_leases")]
     if rows:
         parts = [table(here.header("leases_header"), [_lease_cells(here, row, names) for row in rows])]
     if workers:
         parts.append(table(here.header("workers_header"), [_worker_cells(here, worker) for worker in workers]))
-    parts.append(voice.say("head_zone", zone=voice.zone))
     return "\n\n".join(parts)
 
 
 def _lease_cells(here: Session, row: Occurrence, names: dict[str, str]) -> list[str]:
-    voice = here.voice()
+    voice = here.voice(here.one_zone or "UTC")
     until = "-"
     if row.due_at is not None:
         until = here.word("in_parens", moment=voice.moment(row.due_at), distance=voice.distance(row.due_at))
@@ -58,7 +58,7 @@ def _lease_cells(here: Session, row: Occurrence, names: dict[str, str]) -> list[
 
 
 def _worker_cells(here: Session, worker: WorkerInfo) -> list[str]:
-    voice = here.voice()
+    voice = here.voice(here.one_zone or "UTC")
     state = "worker_gone"
     if worker.ended_at is not None:
         state = "worker_ended"

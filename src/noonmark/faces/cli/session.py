@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noonmark.core import times
-from noonmark.core.model import Micros
+from noonmark.core.model import Job, Micros
+from noonmark.explain.find import read_rule
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems, words
 from noonmark.faces.cli.lazy import Command, settings_of
-from noonmark.faces.cli.settings import Settings
+from noonmark.faces.cli.settings import Settings, writes_unicode
 
 if TYPE_CHECKING:
     from noonmark.ports.store import Store
@@ -79,6 +80,24 @@ class Session:
             raise problems.Trouble("bad_tz", error=str(error)) from None
         return self.settings.tz
 
+    @cached_property
+    def one_zone(self) -> str:
+        """``--tz``, else the zone that all scheduled jobs share, "" when there is no such one."""
+        if self.settings.tz:
+            return self.zone()
+        rules = [rule for row in self.store.jobs() if (rule := read_rule(row)) is not None]
+        zones = {rule.tz for rule in rules if rule.is_series} or {rule.tz for rule in rules}
+        return zones.pop() if len(zones) == 1 else ""
+
+    def zone_of(self, rule: Job | None) -> str:
+        """Return the zone in which a table tells the times of one job's rows."""
+        return self.one_zone or (rule.tz if rule is not None else "UTC")
+
+    def say_zone(self) -> None:
+        """Remark in which zone the table's times are."""
+        one = self.one_zone
+        self.remark(self.word("times_are", zone=one) if one else self.word("times_differ"))
+
     def voice(self, zone: str = "UTC") -> Voice:
         """Return the voice in which to tell things about a job of this zone."""
         return Voice(lang=self.lang, zone=self.zone(zone), now=self.now)
@@ -86,7 +105,7 @@ class Session:
     @property
     def unicode(self) -> bool:
         """Return False where the terminal cannot show more than ASCII."""
-        return (sys.stdout.encoding or "ascii").lower().replace("-", "").startswith("utf")
+        return writes_unicode(sys.stdout)
 
     @property
     def actor(self) -> str:
@@ -117,7 +136,7 @@ class Session:
     def emit(self, plain: dict[str, Any], text: Callable[[], str]) -> None:
         """Print one object as JSON, or its text."""
         if self.settings.json:
-            click.echo(json.dumps(plain, ensure_ascii=False))
+            click.echo(json.dumps(plain, ensure_ascii=not self.unicode))
         else:
             self.say(text())
 

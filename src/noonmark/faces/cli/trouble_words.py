@@ -191,6 +191,14 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("a flag set to null or false would not hold", "what waits for it would go on waiting", "to clear it: --clear"),
         ("设为 null 或 false 的标志等于没有设置", "等待它的任务会继续等待", "若要清除：--clear"),
     ),
+    "bad_flag": (
+        ("{error}", "", "noonmark flags shows the names that jobs wait for"),
+        ("{error}", "", "noonmark flags 可看任务等待的标志名"),
+    ),
+    "bad_payload": (
+        ("{error}", "the store keeps small JSON, so that it stays fast", "pass where the data is, not the data"),
+        ("{error}", "存储只保存小块 JSON，以保持快速", "请传数据的位置，而不是数据本身"),
+    ),
     "empty_reason": (
         ("--reason is empty", "it is kept in the ledger for whoever asks later", 'write why: --reason "…"'),
         ("--reason 为空", "它会留在账本里，供日后查问", "请写明原因：--reason “…”"),

@@ -35,7 +35,7 @@ def verify(ctx: click.Context, since: str, until: str | None, job: str | None) -
             report = prove(here.store, start, end, job=job)
         except TooMany as error:
             raise problems.Trouble("too_many", job=str(error)) from None
-        here.emit(report_json(report, here.zone()), lambda: report_text(report, here.voice()))
+        here.emit(report_json(report, here.zone()), lambda: report_text(report, here.voice(here.one_zone or "UTC")))
         return problems.OK if report.ok else problems.NO
 
 

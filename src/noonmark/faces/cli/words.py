@@ -35,7 +35,8 @@ WORDS: dict[str, tuple[str, str]] = {
         "没有后续时刻：该存储中没有带时间表的任务。",
     ),
     "nothing_fits": ("Nothing is recorded that fits.", "没有符合条件的记录。"),
-    "times_are": (
+    "times_are": ("times are {zone}", "时间均为 {zone}"),
+    "times_differ": (
         "times are in each job's own zone; --tz ZONE tells them in one",
         "时间为各任务自己的时区；--tz 时区 可统一",
     ),

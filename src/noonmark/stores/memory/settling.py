@@ -127,7 +127,7 @@ def _finish(tables: Tables, row: Occurrence, item: Settlement, event: Event, sta
         tables.end(row.id, state, now, **fields)
         return
     due_at = now if item.due_at is None else item.due_at
-    if event is Event.HAND_BACK:
+    if event is Event.HAND_BACK and not row.looking:  # a lost attempt stays counted
         fields["attempt"] = row.attempt - 1
     if any(new.frontier and (new.job, new.subject) == (row.job, row.subject) for new in item.adds):
         fields["frontier"] = False  # its successor takes the flag over
