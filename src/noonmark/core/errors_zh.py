@@ -202,7 +202,10 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r"(.+) cannot be stored as JSON \((.*)\); pass text, numbers, .+ or the id of something stored elsewhere",
         r"\1 无法存为 JSON（\2）；请传文本、数字、列表或字典，或传别处数据的编号",
     ),
-    (r"(.+): (\d+) bytes, more than (\d+); store it elsewhere and pass its id", r"\1：\2 字节，超过 \3；请存到别处，只传编号"),
+    (
+        r"(.+): (\d+) bytes, more than (\d+); store it elsewhere and pass its id",
+        r"\1：\2 字节，超过 \3；请存到别处，只传编号",
+    ),
     (r"too short", "太短"),
     (r"too long", "太长"),
     (r"it would keep the store busy", "会让存储一直忙碌"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from calling import Noonmark
-from desk import DIGEST, Desk
+from desk import DIGEST, TICK, Desk
 
 from noonmark.core.model import MINUTE, SECOND, Cron
 from noonmark.explain.render import width
@@ -78,6 +78,17 @@ def test_jobs_shows_schedule_next_last_and_the_strip(desk: Desk, noonmark: Noonm
     plain = noonmark("jobs", "--json").plain
     assert [job["job"] for job in plain["jobs"]] == ["digest", "tick"]
     assert plain["jobs"][1]["last"]["outcome"] == "on_time"
+
+
+def test_jobs_of_several_zones_name_each_and_one_zone_is_named_once(desk: Desk, noonmark: Noonmark) -> None:
+    desk.register(replace(TICK, name="london", trigger=Cron(expression="0 9 * * *", tz="Europe/London")))
+    answer = noonmark("jobs")
+    assert "09:00 daily Europe/London" in answer.out
+    assert "18:30 daily Asia/Shanghai" in answer.out
+    assert "each job's own zone" in answer.err
+    one = noonmark("jobs", "--tz", "UTC")
+    assert "10:30 (in 6 h)" in one.out
+    assert one.err == "times are UTC\n"
 
 
 def test_jobs_names_what_needs_a_person_on_stderr(desk: Desk, noonmark: Noonmark) -> None:

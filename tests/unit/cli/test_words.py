@@ -14,9 +14,11 @@ import noonmark.faces.cli as cli
 from noonmark.core.model import HOUR, MINUTE, SECOND, Event, Guardrails, OnEvent, Window
 from noonmark.core.model import Job as Rule
 from noonmark.core.phrasing import STATES
+from noonmark.core.reasons import REASONS
 from noonmark.explain.check_words import CHECKED
 from noonmark.explain.messages import MESSAGES
 from noonmark.explain.outcomes import OUTCOMES
+from noonmark.faces.cli.lazy import COMMANDS as COMMANDS_THERE
 from noonmark.faces.cli.show_words import SHOWN
 from noonmark.faces.cli.trouble_words import TROUBLES
 from noonmark.faces.cli.usage_zh import in_chinese
@@ -164,6 +166,14 @@ def test_the_walk_in_english_meets_no_chinese(noonmark: Noonmark) -> None:
         if line.isascii():
             answer = noonmark(*line.split())
             assert re.search(r"[\u4e00-\u9fff]", (answer.out + answer.err).replace("盘点", "")) is None, line
+
+
+@pytest.mark.parametrize("code", REASONS)
+def test_a_remedy_names_only_commands_that_there_are(code: str) -> None:
+    reason = REASONS[code]
+    for remedy in (reason.remedy_en, reason.remedy_zh):
+        for command in re.findall(r"noonmark ([a-z]+)", remedy):
+            assert command in COMMANDS_THERE, f"{code}: there is no noonmark {command}"
 
 
 def test_the_detector_of_english_sees_a_sentence_and_leaves_names_alone() -> None:

@@ -7,7 +7,22 @@ from dataclasses import replace
 import pytest
 from desk import DIGEST, TICK, Desk, at
 
-from noonmark.core.model import HOUR, MINUTE, SECOND, Act, Activation, Cron, Event, NewOccurrence, Origin, Retry, State
+from noonmark.core import codec
+from noonmark.core.model import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    Act,
+    Activation,
+    Check,
+    Cron,
+    Event,
+    Gates,
+    NewOccurrence,
+    Origin,
+    Retry,
+    State,
+)
 from noonmark.core.model import Guardrails as Guards
 from noonmark.core.series import row_for_call
 from noonmark.explain.explanation import Explanation
@@ -213,6 +228,64 @@ def test_a_takeover_names_who_died_and_both_fences(desk: Desk) -> None:
     assert "(fence #1 → #2)" in told.sentence
     assert "w1 (pid 4101) was last heard of at 18:30 and is gone; w2 took over at 18:30:31" in told.sentence
     assert "A write by w1 after 18:30:31 is refused (fence #1 < #2)." in told.lines
+
+
+def test_a_takeover_shows_the_checks_of_its_start_and_one_lease(desk: Desk) -> None:
+    desk.signal("corpus:2026-11-27")
+    desk.until("2026-11-27T18:30:00")
+    desk.beat("w1")
+    desk.look()
+    desk.later(31 * SECOND)
+    desk.beat("w2")
+    (row,) = desk.take("w2")
+    judged = (Check(name="lease", passed=True, wanted="nobody holds it", seen="taken_over w1"),)
+    desk.finish(
+        row,
+        Event.TAKEOVER,
+        worker="w2",
+        lease=30 * SECOND,
+        gates=Gates(revision=1),
+        verdict="should_run",
+        code="taken_over",
+        checks=codec.checks_to_json(judged),
+    )
+    names = [check.name for check in why(desk.store, "digest").checks]
+    assert names.count("lease") == 1
+    assert "dependency" in names
+
+
+def test_a_start_a_few_seconds_late_is_on_time_and_says_for_what_it_waited(desk: Desk) -> None:
+    desk.until("2026-11-27T18:30:00")
+    desk.beat()
+    desk.look()
+    desk.later(6 * SECOND)
+    desk.signal("corpus:2026-11-27")
+    desk.finish(desk.look())
+    told = why(desk.store, "digest")
+    assert told.outcome == "on_time"
+    assert told.sentence == "It ran 6 s late, at 18:30:06 on w1, after waiting for flag corpus:2026-11-27."
+
+
+def test_a_start_half_a_second_late_is_on_time(desk: Desk) -> None:
+    desk.register(TICK)
+    desk.later(5 * MINUTE + SECOND // 2)
+    desk.beat()
+    desk.finish(desk.look())
+    told = why(desk.store, "tick")
+    assert told.sentence.startswith("It ran on time: ")
+    assert [check.seen for check in told.checks if check.name == "limit"] == ["on time"]
+
+
+def test_what_one_worker_left_undone_is_not_the_news_of_a_job(desk: Desk) -> None:
+    desk.register(TICK)
+    desk.later(5 * MINUTE)
+    desk.beat()
+    done = desk.finish(desk.look(), code="succeeded")
+    desk.later(5 * MINUTE)
+    desk.beat()
+    (row,) = desk.take()
+    desk.finish(row, Event.CANCEL, verdict="skip_guard", code="worker_gone", adds=())
+    assert why(desk.store, "tick").occurrence_id == done.id
 
 
 def test_a_takeover_from_a_paused_worker_says_that_it_lives_on(desk: Desk) -> None:
