@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 
-from noonmark.core.model import Activation, JobRow, Micros, NewOccurrence, Occurrence, Origin, State, Verdict
+from noonmark.core.model import Activation, JobRow, Micros, NewOccurrence, Occurrence, Origin, Passed, State, Verdict
 from noonmark.stores.memory.settling import reopen
 from noonmark.stores.memory.tables import Tables, stamped
 
@@ -12,9 +14,10 @@ from noonmark.stores.memory.tables import Tables, stamped
 def activate(tables: Tables, change: Activation, actor: str, now: Micros) -> JobRow:
     """Apply one change and return the job as it is then."""
     job = tables.jobs.get(change.name) or JobRow(name=change.name, rule="", digest="", revision=0, effective_at=0)
-    if job.revision != change.expected_revision:
+    if job.revision != change.expected_revision or not are_frontiers(tables, change.passed):
         return job
     if job.revision and job.digest == change.digest:
+        leave(tables, job.revision, change.passed, change.adds, actor=actor, now=now)
         _add_missing_frontiers(tables, change, job.revision, now)
         return tables.jobs[change.name]
     job = JobRow(
@@ -31,10 +34,34 @@ def activate(tables: Tables, change: Activation, actor: str, now: Micros) -> Job
         event=change.event,
     )
     frontiers = {(new.subject, new.identity): new for new in change.frontiers}
+    met = [replace(new, gated=True) for new in change.adds]  # take knows nothing of the new gates
+    leave(tables, job.revision, change.passed, met, actor=actor, now=now)
     supersede(tables, job, frontiers, actor=actor, now=now)
     for new in change.frontiers:
         _raise_frontier(tables, new, job.revision, now)
     return job
+
+
+def are_frontiers(tables: Tables, passed: Sequence[Passed]) -> bool:
+    """Return True while every one of these rows is the frontier that was read."""
+    rows = [(row.fence, tables.rows.get(row.occurrence_id)) for row in passed]
+    return all(row is not None and row.frontier and row.fence == fence for fence, row in rows)
+
+
+def leave(
+    tables: Tables, revision: int, passed: Sequence[Passed], adds: Sequence[NewOccurrence], *, actor: str, now: Micros
+) -> None:
+    """Let frontier rows that nobody looked at go, and put in what became of the moments after them."""
+    for gone in passed:
+        if not gone.verdict:
+            tables.change(gone.occurrence_id, frontier=False)
+            continue
+        fields = {"verdict": gone.verdict, "code": gone.code, "detail": gone.detail}
+        tables.end(gone.occurrence_id, State.SKIPPED, now, **fields)
+        tables.log(gone.occurrence_id, now, event="skip", checks=gone.checks, actor=actor)
+    for new in adds:
+        if tables.known(new) is None:
+            tables.insert(replace(new, revision=revision) if new.state is State.PENDING else new, now)
 
 
 def keep(tables: Tables, job: JobRow) -> None:
