@@ -180,17 +180,18 @@ def scratch() -> Iterator[str]:
 def worker(
     url: str, *, concurrency: int, starts: Path | None = None, schedules: int = 0
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run one worker process until the block ends."""
-    env = os.environ | {"NOONMARK_URL": url, "BENCH_SCHEDULES": str(schedules), "NOONMARK_LOG_LEVEL": "WARNING"}
+    """Run one worker process until the block ends, logging every run to a file as a production worker does."""
+    env = os.environ | {"NOONMARK_URL": url, "BENCH_SCHEDULES": str(schedules)}
     if starts is not None:
         env["BENCH_STARTS"] = str(starts)
     command = [sys.executable, "-m", "noonmark.faces.cli", "worker", "bench.jobs:sched", "-n", str(concurrency)]
-    process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=30)
+    with Path(url.removeprefix("sqlite:///")).with_name("worker.log").open("wb") as log:
+        process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=log)
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=30)
 
 
 def fill(store: Store, name: str, due: list[int]) -> None:

@@ -11,16 +11,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from noonmark.core.model import State, Verdict
-    from noonmark.engine.context import Context, ContextSync
-    from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost
-    from noonmark.handles import JobHandle
-    from noonmark.outcomes import RetryLater
-    from noonmark.ports.store import StoreError
-    from noonmark.rules.problems import ProblemList
-    from noonmark.scheduler import NoSuchJobError, Scheduler
-    from noonmark.views import Emitted, Enqueued, Evaluation
-    from noonmark.wiring import open_store
-    from noonmark.words import (
+    from noonmark.door.handles import JobHandle
+    from noonmark.door.outcomes import RetryLater
+    from noonmark.door.scheduler import NoSuchJobError, Scheduler
+    from noonmark.door.views import Emitted, Enqueued, Evaluation
+    from noonmark.door.words import (
         CatchUp,
         Guardrails,
         Retry,
@@ -33,6 +28,11 @@ if TYPE_CHECKING:
         ready,
         succeeded,
     )
+    from noonmark.engine.context import Context, ContextSync
+    from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost
+    from noonmark.ports.store import StoreError
+    from noonmark.rules.problems import ProblemList
+    from noonmark.wiring import open_store
 
 __version__ = "0.1.0"
 
@@ -40,14 +40,14 @@ _HOMES = {
     "noonmark.core.model": ("State", "Verdict"),
     "noonmark.engine.context": ("Context", "ContextSync"),
     "noonmark.engine.errors": ("DoNotRetry", "EffectUnknown", "LeaseLost"),
-    "noonmark.handles": ("JobHandle",),
-    "noonmark.outcomes": ("RetryLater",),
+    "noonmark.door.handles": ("JobHandle",),
+    "noonmark.door.outcomes": ("RetryLater",),
     "noonmark.ports.store": ("StoreError",),
     "noonmark.rules.problems": ("ProblemList",),
-    "noonmark.scheduler": ("NoSuchJobError", "Scheduler"),
-    "noonmark.views": ("Emitted", "Enqueued", "Evaluation"),
+    "noonmark.door.scheduler": ("NoSuchJobError", "Scheduler"),
+    "noonmark.door.views": ("Emitted", "Enqueued", "Evaluation"),
     "noonmark.wiring": ("open_store",),
-    "noonmark.words": (
+    "noonmark.door.words": (
         "CatchUp", "Guardrails", "Retry", "Window", "at", "cron", "every", "manual", "on_event", "ready", "succeeded",
     ),
 }  # fmt: skip

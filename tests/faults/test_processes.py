@@ -15,7 +15,7 @@ from noonmark.core.model import SECOND, Query, State
 
 sys.path.insert(0, str(Path(__file__).parent))
 import faultjobs
-from conftest import Fleet, wait_for
+from fleet import Fleet, wait_for
 
 TTL = faultjobs.LEASE / SECOND
 

@@ -87,13 +87,18 @@ def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) ->
             continue
         if answer.event is Event.PARK:
             answer = _or_too_late(look, answer, checks)
-        rest = tuple(Check(name=later, passed=None) for later, _ in CHECKS[len(checks) :])
+        rest = {later: Check(name=later, passed=None) for later, _ in CHECKS[len(checks) :]}
+        if answer.event is Event.MISS and "duplicate" in rest:
+            # What has its outcome already was not missed: the key is asked before an alarm is raised.
+            claim = duplicate(look)
+            rest["duplicate"] = claim.check
+            answer = claim if claim.needs or claim.event is Event.SKIP else answer
         return Decision(
             verdict=answer.verdict or Verdict.SKIP_DEP,
             event=answer.event or Event.PARK,
             code=answer.code or f"needs_{name}",
             detail=answer.detail,
-            checks=(*checks, *rest),
+            checks=(*checks, *rest.values()),
             recheck_at=_within_limits(look, answer.recheck_at),
             needs=answer.needs,
             seen=seen,

@@ -168,9 +168,10 @@ class Store(Protocol):
         """Carry out a person's act, with who and why in the ledger.
 
         cancel by key finds every open row with it, and an unknown key is held by a new CANCELLED row; a RUNNING row is
-        asked (``requested``), SUCCESS answers ``already_done``.  retry: FAILED_MANUAL back to PENDING, due now, attempts and
-        takeovers fresh, gates as the job's today.  end_job: the rule is taken back as of ``effective_at`` (default now), as
-        by a revision that yields nothing; ``passed`` and ``adds`` as in ``activate`` (``refused``: they are out of date).
+        asked (``requested``), a frontier too, which ends at its first look (ADR 0012); SUCCESS answers ``already_done``.
+        retry: FAILED_MANUAL back to PENDING, due now, attempts and takeovers fresh, gates as the job's today.
+        end_job: the rule is taken back as of ``effective_at`` (default now), as by a revision that yields nothing;
+        ``passed`` and ``adds`` as in ``activate`` (``refused``: they are out of date).
         """
         ...
 

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "explain"))
 
+from calling import Answer, Noonmark
 from desk import DIGEST, TICK, Desk
 
 from noonmark.faces.cli.__main__ import main
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a call printed and how it ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def plain(self) -> Any:
-        """The JSON on stdout."""
-        return json.loads(self.out)
-
-
-Noonmark = Callable[..., Answer]
 
 
 @pytest.fixture

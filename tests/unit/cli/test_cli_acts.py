@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Noonmark
+from calling import Noonmark
 from desk import Desk
 
 from noonmark.core.model import MINUTE, Event, Query, State
@@ -91,7 +91,7 @@ def test_cancel_ends_what_waits_asks_what_runs_and_leaves_what_is_done(evening: 
     assert noonmark("cancel", str(row.id)).code == 3
     assert evening.row(row.id).state is State.SUCCESS
     (frontier,) = evening.store.occurrences(Query(job="digest", open_only=True))
-    assert noonmark("cancel", str(frontier.id)).out == f"r{frontier.id} is cancelled\n"
+    assert noonmark("cancel", str(frontier.id)).out == f"r{frontier.id} will be cancelled when its moment comes\n"
 
 
 def test_cancel_of_an_unknown_key_holds_it(evening: Desk, noonmark: Noonmark) -> None:
@@ -133,4 +133,4 @@ def test_signal_sets_and_clears_and_a_second_delivery_changes_nothing(desk: Desk
 
 def test_acts_are_answered_in_chinese_too(desk: Desk, noonmark: Noonmark) -> None:
     desk.later(MINUTE)
-    assert noonmark("cancel", "1", "--lang", "zh").out == "r1 已取消\n"
+    assert noonmark("cancel", "1", "--lang", "zh").out == "r1 已记下取消：到期时即取消\n"

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import Noonmark
+from calling import Noonmark
 
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.apps import load_app

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import Noonmark
+from calling import Noonmark
 from desk import DIGEST, Desk
 
 from noonmark.core.model import MINUTE, SECOND

@@ -118,13 +118,16 @@ def test_the_first_refusal_decides_and_what_is_behind_it_is_not_reached(index: i
         row = replace(row, not_before=None, not_after=None)
     if index > 3:
         row = replace(row, expires_at=None)
-    if index > 4:
+    if index in (2, 3) or index > 4:  # a miss is one only while its key is free
         facts[1] = FREE
     if index > 5:
         facts.append(Fact(name="flag:etl:2026-11-28", version=2, value=True))
     decision = decided(row, job, *facts, now=SATURDAY + HOUR)
     assert decision.code == code
-    assert [check.passed for check in decision.checks] == [True] * index + [False] + [None] * (6 - index)
+    passed = [True] * index + [False] + [None] * (6 - index)
+    if index in (2, 3):
+        passed[NAMES.index("duplicate")] = True
+    assert [check.passed for check in decision.checks] == passed
     refusal = decision.checks[index]
     assert refusal.wanted
     assert refusal.seen
@@ -144,9 +147,9 @@ def test_a_fact_is_asked_for_only_when_it_can_change_the_answer() -> None:
     assert decision.event is Event.START
 
 
-def test_a_refusal_by_the_clock_costs_no_fact_but_the_pause() -> None:
-    decision = decide(PLAIN, row_at(not_after=FRIDAY), {"pause:job": GOING}, FRIDAY)
-    assert (decision.needs, decision.code) == ((), "window_closed")
+def test_a_wait_by_the_clock_costs_no_fact_but_the_pause() -> None:
+    decision = decide(PLAIN, row_at(not_before=FRIDAY + HOUR), {"pause:job": GOING}, FRIDAY)
+    assert (decision.needs, decision.code) == ((), "window_not_open")
 
 
 def test_all_conditions_are_asked_for_at_once_and_each_once() -> None:
@@ -412,8 +415,8 @@ def test_a_person_taken_up_row_is_not_parked_beyond_todays_window() -> None:
 @pytest.mark.parametrize(
     ("fields", "code", "reached"),
     [
-        ({"not_after": SATURDAY}, "window_closed", [True, False, False, None, None, None, None]),
-        ({"expires_at": FRIDAY}, "limit_passed", [True, False, True, False, None, None, None]),
+        ({"not_after": SATURDAY}, "window_closed", [True, False, False, None, True, None, None]),
+        ({"expires_at": FRIDAY}, "limit_passed", [True, False, True, False, True, None, None]),
     ],
 )
 def test_what_waits_for_a_weekday_ends_when_its_window_or_limit_is_over(
@@ -517,3 +520,14 @@ def test_fetching_facts_one_need_at_a_time_gives_the_answer_of_knowing_them_all(
         rounds += 1
         assert rounds <= len(CHECKS)
     assert decision == decide(job, row, facts, now)
+
+
+def test_a_moment_whose_outcome_is_there_already_was_not_missed() -> None:
+    row, late = row_at(not_after=FRIDAY + HOUR), FRIDAY + 2 * HOUR
+    first = decide(PLAIN, row, {"pause:job": GOING}, late)
+    assert first.needs == ("key:key:1",), "the key is asked before an alarm is raised"
+
+    told = decided(row, PLAIN, GOING, held(), now=late)
+    assert verdict_of(told) == (Verdict.SKIP_DUPLICATED, Event.SKIP, "key_held")
+    assert [check.passed for check in told.checks] == [True, True, False, None, False, None, None]
+    assert verdict_of(decided(row, PLAIN, GOING, FREE, now=late))[1] is Event.MISS

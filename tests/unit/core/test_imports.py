@@ -5,9 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-FORBIDDEN = (
-    "pydantic asyncio logging random socket subprocess threading sqlite3 apsw click ruamel concurrent multiprocessing"
-)
+FORBIDDEN = "pydantic asyncio logging random socket subprocess sqlite3 apsw click ruamel concurrent multiprocessing"
 MODULES = "codec conditions decide escalate keys lapsed lifecycle model reasons retry templates"
 
 

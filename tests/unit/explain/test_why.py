@@ -334,18 +334,20 @@ def test_a_scheduled_moment_whose_key_was_run_by_hand_names_that_run(desk: Desk)
 
 
 def test_a_cancelled_one_says_who_and_why(desk: Desk) -> None:
-    frontier = desk.store.story(1)
-    assert frontier is not None
-    desk.act("cancel", occurrence_id=1, reason="no readers today")
-    told = why(desk.store, occurrence_id=1)
+    desk.until("2026-11-27T18:30:00")
+    asked = desk.look()  # waits for its data
+    desk.act("cancel", occurrence_id=asked.id, reason="no readers today")
+    told = why(desk.store, occurrence_id=asked.id)
     assert told.outcome == "cancelled"
-    assert told.sentence == "It was cancelled at 12:00 by ann: no readers today."
+    assert told.sentence == "It was cancelled at 18:30 by ann: no readers today."
 
 
 def test_a_mark_says_who_and_why(desk: Desk) -> None:
-    desk.act("mark_done", occurrence_id=1, reason="sent by hand")
-    told = why(desk.store, occurrence_id=1)
-    assert told.sentence == "ann marked it as done at 12:00: sent by hand."
+    desk.until("2026-11-27T18:30:00")
+    asked = desk.look()  # waits for its data
+    desk.act("mark_done", occurrence_id=asked.id, reason="sent by hand")
+    told = why(desk.store, occurrence_id=asked.id)
+    assert told.sentence == "ann marked it as done at 18:30: sent by hand."
 
 
 def test_a_moment_to_come_is_not_due_yet_and_says_how_things_stand(desk: Desk) -> None:

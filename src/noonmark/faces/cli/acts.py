@@ -5,7 +5,7 @@ Rule of the file: ``done`` and ``requested`` exit 0, ``already_done`` and ``refu
 
 from __future__ import annotations
 
-from noonmark.core.model import Act, Acted, Query
+from noonmark.core.model import Act, Acted, Query, State
 from noonmark.explain.find import NotFound, parse_id
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Session
@@ -47,6 +47,8 @@ def _said(here: Session, act: Act, answer: Acted, done: str, what: str) -> str:
     match answer.outcome:
         case "done":
             return f"{names} {done}"
+        case "requested" if answer.state is State.PENDING:  # the next moment of a series ends at its first look
+            return f"{names} 已记下取消：到期时即取消" if zh else f"{names} will be cancelled when its moment comes"
         case "requested":
             return f"{names} 正在运行：已请求其停止" if zh else f"{names} is running: its worker was asked to stop"
         case "already_done":

@@ -19,7 +19,7 @@ from noonmark.faces.cli import problems
 
 if TYPE_CHECKING:
     from noonmark.core.model import Job
-    from noonmark.scheduler import Scheduler
+    from noonmark.door.scheduler import Scheduler
 
 RULES_SUFFIXES = (".yaml", ".yml")
 
@@ -30,7 +30,7 @@ def load_app(app: str, *, url: str | None = None) -> Scheduler:
     Raises:
         Trouble: there is no such file, module or attribute, or loading it failed.
     """
-    from noonmark.scheduler import Scheduler
+    from noonmark.door.scheduler import Scheduler
 
     if app.endswith(RULES_SUFFIXES):
         path = _existing(app)

@@ -1,4 +1,8 @@
-"""``act``: carry out what a person asked for, with who and why on record."""
+"""``act``: carry out what a person asked for, with who and why on record.
+
+Rule of the file: a scheduled row that is still the frontier of its series is not ended here, since only the engine can
+name its successor (I13): a cancel is noted on it and carried out at its first look, a mark is refused.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import replace
 
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import Act, Acted, Event, FactWrite, JobRow, Micros, NewOccurrence, Occurrence, Origin, State
-from noonmark.stores.memory.activating import are_frontiers, leave, supersede
+from noonmark.stores.memory.activating import are_frontiers, leave, meet, put
 from noonmark.stores.memory.tables import Tables
 
 MARKS = {
@@ -62,12 +66,15 @@ def _targets(tables: Tables, wish: Act) -> list[Occurrence]:
 
 
 def _cancel_row(tables: Tables, row: Occurrence, wish: Act, now: Micros) -> bool:
-    """End the row, or ask the holder of a run to (True): only the holder knows what it has done so far."""
-    if row.state is State.RUNNING:
-        tables.change(row.id, cancel_requested=True)
-        tables.log(row.id, now, event="cancel_requested", actor=wish.actor)
-        return True
+    """End the row, or leave word for whoever can (True): only the holder of a run knows what it has done so far."""
     tables.claim(row)  # a cancel claims, too: a later create of the same thing must find it
+    if row.state is State.RUNNING or row.frontier:
+        tables.change(row.id, cancel_requested=True)
+        if row.frontier:  # it has no other actor, and the look that ends it will say whose wish it was
+            tables.change(row.id, actor=wish.actor, note=wish.reason)
+        said = {"verdict": "", "code": "cancel_requested", "detail": _said("", wish)["detail"]}
+        tables.log(row.id, now, event="cancel_requested", actor=wish.actor, said=said)
+        return True
     _end_by(tables, row, State.CANCELLED, Event.CANCEL, "cancelled", wish, now)
     return False
 
@@ -126,7 +133,7 @@ def _mark(tables: Tables, wish: Act, now: Micros) -> Acted:
         return Acted(outcome="not_found")
     event, code = MARKS[wish.kind]
     state = next_state(row.state, event)
-    if state is None:
+    if state is None or row.frontier:
         done = event is Event.MARK_DONE and row.state is State.SUCCESS
         return Acted(outcome="already_done" if done else "refused", ids=(row.id,), state=row.state)
     held_by_another = tables.claim(row)
@@ -148,6 +155,7 @@ def _named(tables: Tables, wish: Act) -> Occurrence | None:
 def _end_by(tables: Tables, row: Occurrence, state: State, event: Event, code: str, wish: Act, now: Micros) -> None:
     tables.end(row.id, state, now, **_said(code, wish))
     tables.log(row.id, now, event=event, actor=wish.actor)
+    tables.close_alerts(row.id, now)
 
 
 def _said(code: str, wish: Act) -> dict[str, str]:
@@ -182,7 +190,8 @@ def _end_job(tables: Tables, job: JobRow, wish: Act, now: Micros) -> Acted:
         return Acted(outcome="refused")
     until = now if wish.effective_at is None else min(wish.effective_at, now)
     ended = replace(job, rule="", digest="", revision=job.revision + 1, effective_at=until, event="")
+    put(tables, ended)
     adds = [replace(new, gated=True) for new in wish.adds]
-    leave(tables, ended.revision, wish.passed, adds, actor=wish.actor, now=now)
-    supersede(tables, ended, {}, actor=wish.actor, now=now)
+    leave(tables, ended, wish.passed, adds, actor=wish.actor, now=now)
+    meet(tables, ended, (), workers=None, actor=wish.actor, now=now)
     return Acted(outcome="done")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from noonmark.core.model import Activation, JobRow, Micros, NewOccurrence, Occurrence, Origin, Passed, State, Verdict
@@ -13,32 +13,29 @@ from noonmark.stores.memory.tables import Tables, stamped
 
 def activate(tables: Tables, change: Activation, actor: str, now: Micros) -> JobRow:
     """Apply one change and return the job as it is then."""
-    job = tables.jobs.get(change.name) or JobRow(name=change.name, rule="", digest="", revision=0, effective_at=0)
+    known = tables.jobs.get(change.name)
+    job = known or JobRow(name=change.name, rule="", digest="", revision=0, effective_at=0)
     if job.revision != change.expected_revision or not are_frontiers(tables, change.passed):
         return job
-    if job.revision and job.digest == change.digest:
-        leave(tables, job.revision, change.passed, change.adds, actor=actor, now=now)
-        _add_missing_frontiers(tables, change, job.revision, now)
-        return tables.jobs[change.name]
-    job = JobRow(
-        name=change.name,
+    if known is not None and job.digest == change.digest:
+        leave(tables, job, change.passed, change.adds, actor=actor, now=now)
+        _add_missing_frontiers(tables, change, job, actor, now)
+        return job
+    job = replace(
+        job,
         rule=change.rule,
         digest=change.digest,
         revision=job.revision + 1,
         effective_at=change.effective_at,
-        paused=job.paused,
-        pause_version=job.pause_version,
-        paused_at=job.paused_at,
-        resumed_at=job.resumed_at,
-        pause_reason=job.pause_reason,
         event=change.event,
     )
-    frontiers = {(new.subject, new.identity): new for new in change.frontiers}
+    put(tables, job)
     met = [replace(new, gated=True) for new in change.adds]  # take knows nothing of the new gates
-    leave(tables, job.revision, change.passed, met, actor=actor, now=now)
-    supersede(tables, job, frontiers, actor=actor, now=now)
+    leave(tables, job, change.passed, met, actor=actor, now=now)
+    workers = {"", *(new.worker for new in change.frontiers)}
+    meet(tables, job, change.frontiers, workers=workers, actor=actor, now=now)
     for new in change.frontiers:
-        _raise_frontier(tables, new, job.revision, now)
+        _raise_frontier(tables, new, job, now)
     return job
 
 
@@ -49,11 +46,11 @@ def are_frontiers(tables: Tables, passed: Sequence[Passed]) -> bool:
 
 
 def leave(
-    tables: Tables, revision: int, passed: Sequence[Passed], adds: Sequence[NewOccurrence], *, actor: str, now: Micros
+    tables: Tables, job: JobRow, passed: Sequence[Passed], adds: Sequence[NewOccurrence], *, actor: str, now: Micros
 ) -> None:
     """Let frontier rows that nobody looked at go, and put in what became of the moments after them."""
     for gone in passed:
-        if not gone.verdict:
+        if not gone.verdict or tables.rows[gone.occurrence_id].cancel_requested:  # the look will carry out the cancel
             tables.change(gone.occurrence_id, frontier=False)
             continue
         fields = {"verdict": gone.verdict, "code": gone.code, "detail": gone.detail}
@@ -61,30 +58,39 @@ def leave(
         tables.log(gone.occurrence_id, now, event="skip", checks=gone.checks, actor=actor)
     for new in adds:
         if tables.known(new) is None:
-            tables.insert(replace(new, revision=revision) if new.state is State.PENDING else new, now)
+            tables.insert(replace(new, revision=job.revision) if new.state is State.PENDING else new, now)
 
 
-def keep(tables: Tables, job: JobRow) -> None:
+def put(tables: Tables, job: JobRow) -> None:
     """Put a new revision in force."""
     tables.jobs[job.name] = job
     tables.revisions.append(job)
     tables.rules_version += 1
 
 
-def supersede(
-    tables: Tables, job: JobRow, frontiers: dict[tuple[str, str], NewOccurrence], *, actor: str, now: Micros
+def meet(
+    tables: Tables,
+    job: JobRow,
+    frontiers: Iterable[NewOccurrence],
+    *,
+    workers: Collection[str] | None,
+    actor: str,
+    now: Micros,
 ) -> None:
-    """Put the revision in force: what it does not yield ends, what it yields again stays, what is due meets it."""
-    keep(tables, job)
-    workers = {"", *(new.worker for new in frontiers.values())}
+    """Let open scheduled rows of older revisions meet the one in force (``workers`` None: those of every worker).
+
+    What it does not yield ends, what it yields again stays, and what is due already keeps its identity and is looked at
+    anew: ``take`` knows nothing of the new gates.
+    """
+    yielded = {(new.subject, new.identity) for new in frontiers}
     for row in tables.open_rows():
-        if row.job != job.name or row.origin is not Origin.SCHEDULE or row.worker not in workers:
+        if row.job != job.name or row.origin is not Origin.SCHEDULE or row.revision >= job.revision:
             continue
-        if row.state is State.RUNNING:
+        if row.state is State.RUNNING or (workers is not None and row.worker not in workers):
             continue  # a started attempt keeps its revision
         if row.scheduled_for <= job.effective_at:
-            tables.change(row.id, frontier=False, revision=job.revision)
-        elif row.state is State.PENDING and (row.subject, row.identity) not in frontiers:
+            tables.change(row.id, frontier=False, gated=True, revision=job.revision)
+        elif row.state is State.PENDING and (row.subject, row.identity) not in yielded:
             _end_superseded(tables, row, job, actor, now)
 
 
@@ -95,21 +101,25 @@ def _end_superseded(tables: Tables, row: Occurrence, job: JobRow, actor: str, no
     tables.log(row.id, now, event="skip", actor=actor)
 
 
-def _raise_frontier(tables: Tables, new: NewOccurrence, revision: int, now: Micros) -> None:
-    fields = stamped(new) | {"revision": revision}
+def _raise_frontier(tables: Tables, new: NewOccurrence, job: JobRow, now: Micros) -> None:
+    new = replace(new, revision=job.revision)
     known = tables.known(new)
     if known is None:
-        added = tables.insert(new, now)
-        tables.change(added.id, revision=revision)
+        tables.insert(new, now)
     elif known.state is State.PENDING:
-        tables.release_key(known)
-        tables.change(known.id, **fields)
-    elif reopen(tables, known, new, now):
-        tables.change(known.id, revision=revision)
+        tables.release_key(known)  # the key is one of the things that are stamped anew
+        tables.change(known.id, **stamped(new))
+    else:
+        reopen(tables, known, new, now)
 
 
-def _add_missing_frontiers(tables: Tables, change: Activation, revision: int, now: Micros) -> None:
-    there = {(row.subject, row.worker) for row in tables.open_rows() if row.job == change.name and row.frontier}
+def _add_missing_frontiers(tables: Tables, change: Activation, job: JobRow, actor: str, now: Micros) -> None:
+    """Add what is not there; and let a worker's own rows meet the revision that another worker put in force."""
+    own = {new.worker for new in change.frontiers if new.worker}
+    rows = [row for row in tables.open_rows() if row.job == job.name]
+    if any(row.worker in own and row.revision < job.revision for row in rows):
+        meet(tables, job, change.frontiers, workers=own, actor=actor, now=now)
+    there = {(row.subject, row.worker) for row in rows if row.frontier and row.revision >= job.revision}
     for new in change.frontiers:
         if (new.subject, new.worker) not in there:
-            _raise_frontier(tables, new, revision, now)
+            _raise_frontier(tables, new, job, now)

@@ -43,7 +43,8 @@ def settle(tables: Tables, worker: str, item: Settlement, now: Micros) -> Settle
     for fact in item.facts:
         tables.set_fact(fact, now)
     for alert in item.alerts:
-        tables.alert(alert, now)
+        if alert.clear or event is item.event:  # a failure that a requested cancel overruled alarms nobody
+            tables.alert(alert, now)
     return answer
 
 
@@ -58,7 +59,7 @@ def _refusal(tables: Tables, row: Occurrence, item: Settlement, now: Micros) -> 
     """Compare what the decision saw with what is; the look lease stays in place, so the caller may decide again."""
     gates, job = item.gates, tables.jobs.get(row.job)
     assert gates is not None, "a start carries the gates it was decided on"
-    changed = []
+    changed = ["cancel"] if row.cancel_requested else []
     if job is None or job.revision != gates.revision:
         changed.append(f"revision:{row.job}")
     if job is not None and job.pause_version != gates.pause_version:
@@ -126,7 +127,7 @@ def _finish(tables: Tables, row: Occurrence, item: Settlement, event: Event, sta
         tables.end(row.id, state, now, **fields)
         return
     due_at = now if item.due_at is None else item.due_at
-    if event is Event.HAND_BACK:
+    if event is Event.HAND_BACK and not row.looking:  # a lost attempt stays counted
         fields["attempt"] = row.attempt - 1
     if any(new.frontier and (new.job, new.subject) == (row.job, row.subject) for new in item.adds):
         fields["frontier"] = False  # its successor takes the flag over
@@ -158,10 +159,8 @@ def _add(tables: Tables, row: Occurrence, item: Settlement, new: NewOccurrence, 
     known = tables.known(new)
     if known is None:
         tables.insert(new, now)
-    elif known.id == row.id or new.scheduled_for <= now or reopen(tables, known, new, now):
-        return
-    elif new.frontier and known.state is State.PENDING:
-        tables.change(known.id, frontier=True, gated=True)  # else the series would end with this row (I13)
+    elif known.id != row.id and new.scheduled_for > now:
+        reopen(tables, known, new, now)
 
 
 def reopen(tables: Tables, row: Occurrence, new: NewOccurrence, now: Micros) -> bool:

@@ -226,10 +226,22 @@ class Tables:
             tries[-1] = replace(tries[-1], outcome=outcome, ended_at=now, error=error)
 
     def log(
-        self, row_id: int, now: Micros, *, event: str, checks: str = "[]", worker: str = "", actor: str = ""
+        self,
+        row_id: int,
+        now: Micros,
+        *,
+        event: str,
+        checks: str = "[]",
+        worker: str = "",
+        actor: str = "",
+        said: dict[str, str] | None = None,
     ) -> None:
-        """Append a ledger line about the row as it is now; equal consecutive parks are folded into one line."""
+        """Append a ledger line about the row as it is now; equal consecutive parks are folded into one line.
+
+        ``said`` replaces the verdict, code and detail of the row, where the line is about something else.
+        """
         row = self.rows[row_id]
+        said = said or {"verdict": row.verdict, "code": row.code, "detail": row.detail}
         self.last_seq += 1
         line = LedgerLine(
             seq=self.last_seq,
@@ -239,20 +251,27 @@ class Tables:
             last_at=now,
             count=1,
             event=event,
-            verdict=row.verdict,
-            code=row.code,
-            detail=row.detail,
             checks=checks,
             worker=worker,
             fence=row.fence,
             revision=row.revision,
             actor=actor,
+            **said,
         )
         lines = self.ledger.setdefault(row_id, [])
         if lines and event == "park" and _says_the_same(lines[-1], line):
             lines[-1] = replace(lines[-1], count=lines[-1].count + 1, last_at=now, checks=checks)
         else:
             lines.append(line)
+
+    def close_alerts(self, row_id: int, now: Micros) -> None:
+        """Close what is open about a row that a person has dealt with."""
+        self.alerts = [
+            replace(alert, updated_at=now, closed_at=now)
+            if alert.occurrence_id == row_id and alert.closed_at is None
+            else alert
+            for alert in self.alerts
+        ]
 
     def alert(self, write: AlertWrite, now: Micros) -> None:
         """Open, update or close the one open alert of (job, kind); an open one never becomes milder."""

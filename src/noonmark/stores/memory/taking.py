@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from noonmark.core.model import Micros, Occurrence, State, Taken, Verdict
+from noonmark.core.model import Micros, Occurrence, State, Taken, Verdict, WorkerInfo
 from noonmark.stores.memory.tables import Tables
 
 WAKES_PER_CALL = 1_000
@@ -107,7 +107,7 @@ def begin_run(tables: Tables, row: Occurrence, now: Micros) -> Occurrence:
 
 def _bury_workers(tables: Tables, now: Micros) -> None:
     """Cancel what only a worker that is gone could have taken."""
-    gone = {info.id for info in tables.workers.values() if info.ended_at is not None or info.until <= now}
+    gone = {info.id for info in tables.workers.values() if _gone_at(info) <= now}
     if not gone:
         return
     for row in tables.open_rows():
@@ -120,5 +120,12 @@ def _bury_workers(tables: Tables, now: Micros) -> None:
 def _next_due(tables: Tables, worker: str, now: Micros) -> Micros | None:
     if tables.wakes:
         return now
-    ours = (row.due_at for row in tables.open_rows() if _is_for(row, worker))
-    return min((moment for moment in ours if moment is not None), default=None)
+    moments = [row.due_at for row in tables.open_rows() if _is_for(row, worker) and row.due_at is not None]
+    others = {row.worker for row in tables.open_rows() if not _is_for(row, worker)}
+    moments += [_gone_at(info) for info in tables.workers.values() if info.id in others]
+    return min(moments, default=None)
+
+
+def _gone_at(info: WorkerInfo) -> Micros:
+    """Return the moment from which the worker is not waited for any more."""
+    return info.until if info.ended_at is None else info.ended_at

@@ -106,6 +106,8 @@ def _cancel_row(tx: Transaction, line: Line, wish: Act) -> bool:
     ending.claim_if_free(tx, row)  # a cancel claims, too: a later create of the same thing must find it
     if row.state is State.RUNNING or row.frontier:
         tx.execute("UPDATE occurrence SET cancel_requested = 1 WHERE id = ?", (row.id,))
+        if row.frontier:  # it has no other actor, and the look that ends it will say whose wish it was
+            tx.execute("UPDATE occurrence SET actor = ?, note = ? WHERE id = ?", (wish.actor, wish.reason, row.id))
         ledger.append(
             tx, row.id, row.job, "cancel_requested", code="cancel_requested", detail=_said(wish), fence=row.fence,
             revision=row.revision, actor=wish.actor,

@@ -38,7 +38,7 @@ def job_from_columns(row: Sequence[Any]) -> JobRow:
         digest=digest,
         revision=revision,
         effective_at=effective_at,
-        paused=paused == 1,
+        paused=bool(paused),
         pause_version=version,
         paused_at=paused_at,
         resumed_at=resumed_at,
@@ -56,6 +56,27 @@ def find_job(connection: Reads, name: str) -> JobRow | None:
 def activate(tx: Transaction, changes: Sequence[Activation], actor: str) -> list[JobRow]:
     """Put rules in force; see the port."""
     return [_activate(tx, change, actor) for change in changes]
+
+
+def answer_to_plain(jobs: Sequence[JobRow]) -> Any:
+    """Return what has to be remembered of an answer: rules are kept by revision anyway."""
+    return [
+        [job.name, job.revision, job.effective_at, job.paused, job.pause_version, job.paused_at, job.resumed_at,
+         job.pause_reason]
+        for job in jobs
+    ]  # fmt: skip
+
+
+def answer_from_plain(tx: Transaction, plain: Any) -> list[JobRow]:
+    """Return the jobs as they were answered first."""
+    jobs = []
+    for name, revision, effective_at, *pause in plain:
+        kept = tx.execute(
+            "SELECT rule, digest, event FROM job_revision WHERE name = ? AND revision = ?", (name, revision)
+        ).fetchone()
+        rule, digest, event = kept or ("", "", "")
+        jobs.append(job_from_columns((name, rule, digest, revision, effective_at, *pause, event)))
+    return jobs
 
 
 def _activate(tx: Transaction, change: Activation, actor: str) -> JobRow:
@@ -112,11 +133,11 @@ def are_frontiers(tx: Transaction, passed: Sequence[Passed]) -> bool:
 def leave(tx: Transaction, job: JobRow, passed: Sequence[Passed], adds: Sequence[NewOccurrence], actor: str) -> None:
     """Let frontier rows that nobody looked at go, and put in what became of the moments after them."""
     for row in passed:
-        if not row.verdict:
-            tx.execute("UPDATE occurrence SET frontier = 0 WHERE id = ?", (row.occurrence_id,))
-            continue
         line = ending.load(tx, row.occurrence_id)
         assert line is not None, "read a moment ago in this transaction"
+        if not row.verdict or line.row.cancel_requested:  # the look will carry out the cancel
+            tx.execute("UPDATE occurrence SET frontier = 0 WHERE id = ?", (row.occurrence_id,))
+            continue
         ending.end(tx, line, State.SKIPPED, verdict=row.verdict, code=row.code, detail=row.detail)
         ledger.append_row(tx, row.occurrence_id, Event.SKIP, checks=row.checks, actor=actor)
     for new in adds:

@@ -19,7 +19,7 @@ _ARCHIVED = (
 )
 _CURRENT = (
     "SELECT run_fence, attempt, run_worker, started_at, ended_at,"
-    " CASE state WHEN 'SUCCESS' THEN 'success' ELSE 'running' END, error FROM occurrence"
+    " iif(state = 'SUCCESS', 'success', 'running'), iif(state = 'SUCCESS', error, NULL) FROM occurrence"
     " WHERE id = ? AND run_fence <> 0"
 )
 
@@ -30,10 +30,16 @@ def archive(tx: Transaction, occurrence_id: int, outcome: str, error: str | None
     tx.execute("UPDATE occurrence SET run_fence = 0 WHERE id = ?", (occurrence_id,))
 
 
+def answer(tx: Transaction, occurrence_id: int, fence: int) -> None:
+    """Remember that a look had its outcome, for the row may be opened again."""
+    tx.execute("INSERT OR IGNORE INTO outcome VALUES (?, ?)", (occurrence_id, fence))
+
+
 def had_outcome(tx: Transaction, occurrence_id: int, fence: int) -> bool:
-    """Return True when the attempt under this fence ended by the word of its own holder."""
+    """Return True when the attempt or look under this fence ended by the word of its own holder."""
     row = tx.execute(
-        "SELECT 1 FROM attempt WHERE occurrence_id = ? AND fence = ? AND outcome NOT IN ('lost', 'cancelled')",
+        "SELECT 1 FROM attempt WHERE occurrence_id = ?1 AND fence = ?2 AND outcome NOT IN ('lost', 'cancelled')"
+        " UNION ALL SELECT 1 FROM outcome WHERE occurrence_id = ?1 AND fence = ?2",
         (occurrence_id, fence),
     ).fetchone()
     return row is not None

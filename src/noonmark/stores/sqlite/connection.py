@@ -7,6 +7,7 @@ renewal needs: ordinary verbs let a waiting renewal go first.
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
@@ -75,6 +76,7 @@ class Link:
         self._courtesy = courtesy
         self._urgent = urgent
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         self._connection = connect(path, synchronous)
         if not reader:
             self._connection.set_busy_timeout(0)  # we wait ourselves, and let renewals go first
@@ -82,6 +84,7 @@ class Link:
     @contextmanager
     def write(self, at: Micros | None = None) -> Iterator[Transaction]:
         """Run the block as one writing transaction: all of it is kept, or nothing."""
+        self._check_process()
         with self._lock, errors.translating(self.path):
             connection = self._connection
             if self._urgent:
@@ -102,6 +105,7 @@ class Link:
     @contextmanager
     def read(self) -> Iterator[apsw.Connection]:
         """Run the block on one consistent state of the file, without hindering anybody."""
+        self._check_process()
         with self._lock, errors.translating(self.path):
             self._connection.execute("BEGIN")
             try:
@@ -109,6 +113,13 @@ class Link:
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+
+    def _check_process(self) -> None:
+        """A connection that crossed a fork destroys the file: both processes would drop each other's locks."""
+        if os.getpid() != self._pid:
+            raise errors.unusable(
+                self.path, "it was opened before this process was forked", "Open the store again in the new process."
+            )
 
     def _transaction(self, connection: apsw.Connection, at: Micros | None) -> Transaction:
         if at is not None:
@@ -172,6 +183,8 @@ def prepare(path: Path, synchronous: str, clock: StoreClock) -> None:
     with errors.translating(str(path)):
         connection = _connect_when_ours(path, synchronous)
         try:
+            if connection.readonly("main"):
+                raise apsw.ReadOnlyError(str(path))
             if schema.is_current(connection, str(path)) and clock.is_settled(connection):
                 return
             connection.execute("BEGIN IMMEDIATE")

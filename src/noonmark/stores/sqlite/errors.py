@@ -59,6 +59,8 @@ def translated(path: str, error: apsw.Error) -> StoreError:
             f"the file cannot be opened ({said})",
             "Check that its directory exists and that you may write it.",
         )
+    if isinstance(error, apsw.ConnectionClosedError):
+        return unusable(path, "it was closed in this process", "Open it again.")
     if isinstance(error, apsw.IOError):
         return unreachable(path, f"reading or writing failed ({said})", "Check the disk.")
     return StoreError(f"the store {path} failed: {said}")

@@ -61,7 +61,7 @@ def heartbeat(tx: Transaction, clock: StoreClock, worker: WorkerInfo, ttl: Micro
     )  # fmt: skip
     if ended_at is not None and tx.execute(taking.GONE, (tx.now,)).fetchone() is not None:
         tx.due(tx.now)  # its own rows are to be ended now
-    requests.prune(tx)
+    requests.prune(tx, requests.PRUNED_AT_ONCE)
     tx.execute(_REAP, (tx.now - HOUR,))
     return clock.follow_majority(tx) if tx.timed else tx.now
 

@@ -15,7 +15,7 @@ from noonmark.core.model import HOUR, Acted, Added, Micros, Settled, State
 from noonmark.stores.sqlite.transaction import Reads, Transaction
 
 KEPT: Micros = HOUR
-PRUNED_AT_ONCE = 500
+PRUNED_AT_ONCE, PRUNED_EVERY = 500, 64
 
 
 def recall(tx: Transaction, request_id: str) -> Any | None:
@@ -30,16 +30,18 @@ def is_known(connection: Reads, request_id: str) -> bool:
 
 
 def remember(tx: Transaction, request_id: str, answer: Any) -> None:
-    """Keep the answer for an hour."""
+    """Keep the answer for an hour; now and then, forget old ones, so that the file keeps pace with any load."""
     text = json.dumps(answer, separators=(",", ":"), ensure_ascii=False)
     tx.execute("INSERT OR REPLACE INTO request VALUES (?, ?, ?)", (request_id, tx.now, text))
+    if tx.connection.last_insert_rowid() % PRUNED_EVERY == 0:
+        prune(tx, 2 * PRUNED_EVERY)
 
 
-def prune(tx: Transaction) -> None:
+def prune(tx: Transaction, at_most: int) -> None:
     """Forget a few answers that are older than an hour."""
     tx.execute(
-        "DELETE FROM request WHERE id IN (SELECT id FROM request WHERE at < ? ORDER BY at LIMIT ?)",
-        (tx.now - KEPT, PRUNED_AT_ONCE),
+        "DELETE FROM request WHERE rowid IN (SELECT rowid FROM request WHERE at < ? ORDER BY at LIMIT ?)",
+        (tx.now - KEPT, at_most),
     )
 
 
@@ -65,7 +67,7 @@ def settled_to_plain(answers: Sequence[Settled]) -> Any:
     return [[length, asdict(answer)] for length, answer in _fold(answers)]
 
 
-def settled_from_plain(plain: Any) -> list[Settled]:
+def settled_from_plain(_tx: Transaction, plain: Any) -> list[Settled]:
     """Return the answers of a settle as first given."""
     runs = []
     for length, fields in plain:
@@ -80,7 +82,7 @@ def added_to_plain(answers: Sequence[Added]) -> Any:
     return [[answer.outcome, answer.id, answer.duplicate_of] for answer in answers]
 
 
-def added_from_plain(plain: Any) -> list[Added]:
+def added_from_plain(_tx: Transaction, plain: Any) -> list[Added]:
     """Return the answers of an add as first given."""
     return [Added(outcome=outcome, id=row, duplicate_of=holder) for outcome, row, holder in plain]
 
@@ -90,7 +92,7 @@ def acted_to_plain(answer: Acted) -> Any:
     return [answer.outcome, list(answer.ids), answer.state]
 
 
-def acted_from_plain(plain: Any) -> Acted:
+def acted_from_plain(_tx: Transaction, plain: Any) -> Acted:
     """Return the answer to an act as first given."""
     outcome, ids, state = plain
     return Acted(outcome=outcome, ids=tuple(ids), state=None if state is None else State(state))

@@ -209,6 +209,8 @@ def _finish(tx: Transaction, line: Line, item: Settlement, event: Event, state: 
         verdict, code, detail = row.verdict, "cancelled", "{}"
     if verdict not in (Verdict.SKIP_DUPLICATED, Verdict.SKIP_SUPERSEDED):
         ending.claim_if_free(tx, row)  # the first due look claims; where another holds it, a later look will say so
+    if not line.run_fence and event is not Event.PARK:
+        attempts.answer(tx, row.id, item.fence)
     if not is_end(state):
         _wait(tx, line, item, state, (verdict, code, detail))
         return
@@ -240,7 +242,7 @@ def _wait(tx: Transaction, line: Line, item: Settlement, state: State, words: tu
     else:
         result, error = item.result, item.error
         attempts.archive(tx, row.id, ending.ATTEMPT_ENDS[state], item.error)
-        if item.event is Event.HAND_BACK:
+        if item.event is Event.HAND_BACK and not row.looking:  # a lost attempt stays counted
             attempt -= 1
     succeeded = any(new.frontier and (new.job, new.subject) == (row.job, row.subject) for new in item.adds)
     frontier = row.frontier and not succeeded  # its successor takes the flag over

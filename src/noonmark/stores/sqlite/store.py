@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,7 +69,6 @@ class SqliteStore:
         self._path = Path(path)
         self._synchronous = synchronous
         self._clock = StoreClock(clock or SystemClock())
-        self._pid = os.getpid()
         prepare(self._path, synchronous, self._clock)
         courtesy = Courtesy()
         self._main = Link(self._path, synchronous, self._clock, courtesy)
@@ -82,7 +80,7 @@ class SqliteStore:
     @property
     def url(self) -> str:
         """Where it is."""
-        return f"sqlite:{self._path}"
+        return f"sqlite:///{self._path}"
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -178,7 +176,7 @@ class SqliteStore:
             at,
             lambda tx: [_facts.write(tx, fact.name, fact.value, fact.actor) for fact in facts],
             list,
-            list,
+            lambda _tx, plain: list(plain),
         )
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
@@ -196,8 +194,8 @@ class SqliteStore:
             f"activate:{request_id}",
             at,
             lambda tx: activating.activate(tx, changes, actor),
-            lambda jobs: [asdict(job) for job in jobs],
-            lambda plain: [JobRow(**job) for job in plain],
+            activating.answer_to_plain,
+            activating.answer_from_plain,
         )
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
@@ -277,13 +275,13 @@ class SqliteStore:
         at: Micros | None,
         run: Callable[[Transaction], Answer],
         to_plain: Callable[[Answer], Any],
-        from_plain: Callable[[Any], Answer],
+        from_plain: Callable[[Transaction, Any], Answer],
     ) -> Answer:
         """Run a verb, or return its first answer."""
         with self._write(self._main, at) as tx:
             first = requests.recall(tx, name)
             if first is not None:
-                return from_plain(first)
+                return from_plain(tx, first)
             answer = run(tx)
             requests.remember(tx, name, to_plain(answer))
             return answer

@@ -137,6 +137,7 @@ def _lease(
     starts: list[Row] = []
     looks: list[Row] = []
     taken: list[Occurrence] = []
+    left: dict[str, int] = {}
     for row in chosen:
         values = list(row)
         waits = values.pop()
@@ -149,7 +150,7 @@ def _lease(
         if _may_start(row, jobs[row[_JOB]], now):
             values[_DUE_AT] = until = now + runnable[row[_JOB]]
             starts.append((until, fence, worker, now, values[_LOST], row[_ID]))
-            tx.moved(row[_STATE], State.RUNNING)
+            left[row[_STATE]] = left.get(row[_STATE], 0) + 1
             values[_STATE], values[_LOOKING], values[_STARTED] = "RUNNING", 0, now
             values[_ATTEMPT] += 1
             if row[_FIRST] is None:
@@ -165,6 +166,8 @@ def _lease(
         taken.append(make(*values))
     if starts:
         tx.many(START, starts)
+        for state, rows in left.items():
+            tx.moved(state, State.RUNNING, rows)
     if looks:
         tx.many(LOOK, looks)
     return tuple(taken)

@@ -245,6 +245,16 @@ def a_started_attempt_keeps_its_revision(harness: Harness) -> None:
     assert harness.end(row, at=71).outcome == "applied"
 
 
+def a_retry_meets_the_gates_of_a_new_revision_by_a_look(harness: Harness) -> None:
+    harness.activate()
+    look = harness.looked_at(gated=False)
+    assert harness.start(look).outcome == "applied"
+    harness.end(harness.row(look.id), Event.FAIL_RETRY, at=1, due_at=harness.at(50))
+    _edit(harness, at=30)
+    again = harness.take_one(at=50)
+    assert (again.state, again.looking, again.revision) == (State.FAILED_RETRYING, True, 2)
+
+
 def an_activation_does_not_touch_what_ended(harness: Harness) -> None:
     harness.activate()
     done = harness.ended(Event.SUCCEED)
@@ -376,3 +386,12 @@ def rows_of_a_worker_are_touched_only_by_frontiers_of_that_worker(harness: Harne
         ("w1", "t:9"): State.PENDING,
         ("w2", "t:1"): State.PENDING,
     }
+
+
+def rows_of_a_worker_meet_what_another_worker_activated(harness: Harness) -> None:
+    harness.activate(_own(harness, "w1", "1", 60))
+    harness.activate(_own(harness, "w2", "1", 60), expected_revision=1)
+    _edit(harness, _own(harness, "w1", "9", 90), at=30)
+    harness.activate(_own(harness, "w2", "9", 90), at=31, digest="digest-2", expected_revision=2)
+    rows = harness.store.occurrences(Query(open_only=True, frontier_only=True))
+    assert sorted((row.worker, row.identity, row.revision) for row in rows) == [("w1", "t:9", 2), ("w2", "t:9", 2)]

@@ -168,6 +168,40 @@ def a_skip_for_another_reason_is_never_reopened(harness: Harness) -> None:
     assert harness.row(skipped.id).state is State.SKIPPED
 
 
+# --- a person's word about a frontier: the series must go on without that one moment -------------------
+
+
+def cancelling_a_frontier_is_a_request_until_its_first_look(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=10, key="k"))
+    acted = harness.act("cancel", key="k", at=1)
+    assert acted.outcome == "requested"
+    assert _frontiers(harness) == ["t:1"], "only a look can name the successor: ended here, the series would stop"
+    assert harness.add(harness.caller_row("b", key="k"), at=2)[0].duplicate_of == acted.ids[0]
+
+
+def a_cancelled_frontier_never_runs_and_hands_over_to_its_successor(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=10))
+    (row_id,) = harness.act("cancel", key="key:1", at=1).ids
+    look, successor = harness.take_one(at=10), harness.frontier_row("2", at=70)
+    assert look.cancel_requested
+    started = harness.settle(_with_adds(look, successor), at=10)[0]
+    if started.outcome != "applied":
+        assert started.outcome == "changed"
+        gates = Gates(revision=1)
+        assert harness.end(look, Event.CANCEL, at=10, gates=gates, adds=(successor,)).outcome == "applied"
+    assert harness.row(row_id).state is State.CANCELLED
+    assert harness.row(row_id).attempt == 0
+    assert _frontiers(harness) == ["t:2"]
+
+
+def a_frontier_cannot_be_marked(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=10))
+    (row,) = harness.store.occurrences(Query(identity="t:1"))
+    for kind in ("mark_done", "mark_skip"):
+        assert harness.act(kind, occurrence_id=row.id, at=1).outcome == "refused"
+    assert _frontiers(harness) == ["t:1"]
+
+
 def subjects_have_frontiers_of_their_own(harness: Harness) -> None:
     rows_of = [harness.frontier_row("1", at=10, subject=subject, key=subject) for subject in ("a", "b")]
     harness.activate(*rows_of)

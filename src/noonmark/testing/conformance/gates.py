@@ -142,11 +142,12 @@ def a_key_that_was_taken_meanwhile_makes_the_start_a_duplicate(harness: Harness)
 def a_refused_duplicate_can_be_ended_under_the_same_look(harness: Harness) -> None:
     harness.activate()
     look = harness.looked_at(key="k")
-    harness.add_one(harness.caller_row("b", key="k"))
+    holder = harness.add_one(harness.caller_row("b", key="k"))
     harness.start(look)
     settled = harness.end(look, Event.SKIP, verdict="skip_duplicated", code="key_held")
     assert (settled.outcome, settled.state) == ("applied", State.SKIPPED)
-    assert not harness.row(look.id).claimed
+    row = harness.row(look.id)
+    assert (row.claimed, row.duplicate_of) == (False, holder)
 
 
 def a_start_claims_the_key(harness: Harness) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from noonmark.core.model import Event, Note, Occurrence, Origin, Query, State
+from noonmark.core.model import AlertWrite, Event, Note, Occurrence, Origin, Query, State
 from noonmark.testing.builders import LEASE
 from noonmark.testing.conformance.harness import Harness
 
@@ -124,6 +124,13 @@ def a_failure_after_a_requested_cancel_is_a_cancel(harness: Harness) -> None:
 def a_final_failure_after_a_requested_cancel_is_a_cancel(harness: Harness) -> None:
     run = _asked_to_cancel(harness)
     assert harness.end(run, Event.FAIL_MANUAL).state is State.CANCELLED
+
+
+def a_failure_that_a_requested_cancel_overruled_alarms_nobody(harness: Harness) -> None:
+    run = _asked_to_cancel(harness)
+    alert = AlertWrite(job="job", kind="failing", level=3, code="failed_final", occurrence_id=run.id)
+    assert harness.end(run, Event.FAIL_MANUAL, alerts=(alert,)).state is State.CANCELLED
+    assert harness.store.tallies().open_alerts == ()
 
 
 def a_run_handed_back_after_a_requested_cancel_is_cancelled(harness: Harness) -> None:
@@ -300,6 +307,26 @@ def marking_handled_ends_a_failed_row(harness: Harness) -> None:
     harness.activate()
     row = harness.ended(Event.FAIL_MANUAL)
     assert harness.act("mark_handled", occurrence_id=row.id).state is State.CANCELLED
+
+
+def dealing_with_a_failed_row_closes_its_alert(harness: Harness) -> None:
+    harness.activate()
+    for kind in ("mark_done", "mark_skip", "mark_handled", "cancel"):
+        run = harness.running(kind)
+        alert = AlertWrite(job="job", kind="failing", level=3, code="failed_final", occurrence_id=run.id)
+        harness.end(run, Event.FAIL_MANUAL, alerts=(alert,))
+        assert len(harness.store.tallies().open_alerts) == 1
+        assert harness.act(kind, occurrence_id=run.id, at=1).outcome == "done"
+        assert harness.store.tallies().open_alerts == (), kind
+
+
+def dealing_with_a_row_leaves_the_alerts_of_others_open(harness: Harness) -> None:
+    harness.activate()
+    first, second = harness.ended(Event.FAIL_MANUAL, "a"), harness.running("b")
+    alert = AlertWrite(job="job", kind="failing", level=3, code="failed_final", occurrence_id=second.id)
+    harness.end(second, Event.FAIL_MANUAL, alerts=(alert,))
+    harness.act("mark_handled", occurrence_id=first.id)
+    assert len(harness.store.tallies().open_alerts) == 1
 
 
 def a_success_is_never_overwritten_by_a_mark(harness: Harness) -> None:

@@ -83,6 +83,13 @@ def ending_a_job_ends_its_series(harness: Harness) -> None:
     assert harness.take_ids(at=60) == []
 
 
+def ending_a_job_ends_the_series_of_every_worker(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=60, worker="w1", subject="w1"))
+    harness.activate(harness.frontier_row("1", at=60, worker="w2", subject="w2", key="w2"), expected_revision=1)
+    harness.act("end_job", job="job", at=5)
+    assert harness.store.occurrences(Query(open_only=True)) == []
+
+
 def ending_a_job_leaves_what_callers_asked_for(harness: Harness) -> None:
     harness.activate()
     row_id = harness.add_one(harness.caller_row(at=60))

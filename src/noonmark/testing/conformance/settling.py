@@ -82,6 +82,14 @@ def every_try_is_told_in_order(harness: Harness) -> None:
     assert [a.fence for a in attempts] == [row.fence, second.fence, third.fence]
 
 
+def a_running_retry_is_not_told_with_the_error_of_the_try_before(harness: Harness) -> None:
+    harness.activate()
+    row = harness.running()
+    harness.end(row, Event.FAIL_RETRY, at=1, due_at=harness.at(2), error="boom")
+    harness.take_one("w2", at=2)
+    assert [(a.outcome, a.error) for a in harness.story(row.id).attempts] == [("failed", "boom"), ("running", None)]
+
+
 def a_run_that_is_handed_back_does_not_count(harness: Harness) -> None:
     harness.activate()
     row = harness.running()

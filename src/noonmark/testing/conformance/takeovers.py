@@ -105,6 +105,15 @@ def a_takeover_can_wait_until_a_living_holder_was_told_to_stop(harness: Harness)
     assert harness.start(again, worker="w3", at=OVER + 30, event=Event.TAKEOVER).outcome == "applied"
 
 
+def a_lapsed_run_that_its_looker_hands_back_keeps_its_lost_attempt_counted(harness: Harness) -> None:
+    run, look = _lapsed(harness)
+    settled = harness.end(look, Event.HAND_BACK, worker="w2", at=31, due_at=harness.at(32))
+    assert (settled.outcome, settled.state) == ("applied", State.PENDING)
+    row = harness.row(run.id)
+    assert (row.attempt, row.takeovers) == (1, 1)
+    assert [attempt.outcome for attempt in harness.story(run.id).attempts] == ["lost"]
+
+
 def while_a_takeover_waits_the_old_holder_is_refused(harness: Harness) -> None:
     run, look = _lapsed(harness)
     harness.end(look, Event.PARK, worker="w2", at=OVER, due_at=harness.at(OVER + 30))

@@ -120,6 +120,12 @@ def rows_of_other_workers_do_not_use_up_the_limit(harness: Harness) -> None:
     assert harness.take_ids("w1", at=10, limit=1) == [mine]
 
 
+def next_due_does_not_count_rows_that_only_others_may_take(harness: Harness) -> None:
+    harness.add_one(harness.caller_row("theirs", worker="w2"))
+    harness.add_one(harness.caller_row("mine", at=60, worker="w1"))
+    assert harness.take("w1", at=5).next_due == harness.at(60), "else w1 would look for work all the time"
+
+
 # --- the fast start ----------------------------------------------------------------------------------
 
 

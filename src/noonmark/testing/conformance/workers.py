@@ -71,6 +71,16 @@ def rows_of_a_worker_that_is_gone_are_cancelled(harness: Harness) -> None:
     assert harness.take_ids("w9", at=200) == []
 
 
+def a_worker_is_gone_at_the_very_moment_it_named(harness: Harness) -> None:
+    harness.activate()
+    _beat(harness, "w9")
+    row_id = harness.add_one(harness.series_row(at=100, worker="w9"))
+    harness.take("w1", at=29.999999)
+    assert harness.row(row_id).state is State.PENDING
+    harness.take("w1", at=30)
+    assert harness.row(row_id).state is State.CANCELLED
+
+
 def rows_of_a_worker_that_lives_are_left_alone(harness: Harness) -> None:
     harness.activate()
     _beat(harness, "w9")
@@ -108,6 +118,14 @@ def ended_rows_of_a_worker_that_is_gone_are_left_alone(harness: Harness) -> None
     harness.end(run, worker="w9")
     harness.take("w1", at=31)
     assert harness.row(run.id).state is State.SUCCESS
+
+
+def next_due_counts_the_moment_at_which_a_worker_would_be_gone(harness: Harness) -> None:
+    _beat(harness, "w9")
+    harness.add_one(harness.series_row(at=3600, worker="w9"))
+    next_due = harness.take("w1", at=1).next_due
+    assert next_due is not None
+    assert next_due <= harness.at(30), "else nobody wakes to cancel what only w9 could take"
 
 
 def common_rows_of_a_worker_that_is_gone_go_to_others(harness: Harness) -> None:

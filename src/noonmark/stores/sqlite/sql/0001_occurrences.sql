@@ -1,5 +1,6 @@
 -- The first shape of a noonmark file.  Instants and durations are microseconds, UTC.
 -- A row is open exactly while due_at is not null: the partial indexes below rest on that.
+-- WITHOUT ROWID only where rows are short: a search among long ones reads their overflow pages.
 
 CREATE TABLE meta (
     name TEXT PRIMARY KEY,
@@ -81,6 +82,7 @@ CREATE INDEX occurrence_series ON occurrence (job, scheduled_for) WHERE due_at I
 CREATE INDEX occurrence_key ON occurrence (key) WHERE key <> '';
 CREATE INDEX occurrence_job ON occurrence (job, scheduled_for);
 CREATE INDEX occurrence_scheduled ON occurrence (scheduled_for);
+CREATE INDEX occurrence_failed ON occurrence (scheduled_for) WHERE state = 'FAILED_MANUAL';
 CREATE INDEX occurrence_range ON occurrence (range_until) WHERE range_until IS NOT NULL;
 
 -- Keys that are taken.  Never pruned, and apart from the history of runs, so that no clean-up frees a key.
@@ -100,6 +102,13 @@ CREATE TABLE attempt (
     ended_at INTEGER,
     outcome TEXT NOT NULL,
     error TEXT,
+    PRIMARY KEY (occurrence_id, fence)
+);
+
+-- Looks that ended their row: whoever repeats such an outcome is told that it was applied.
+CREATE TABLE outcome (
+    occurrence_id INTEGER NOT NULL,
+    fence INTEGER NOT NULL,
     PRIMARY KEY (occurrence_id, fence)
 ) WITHOUT ROWID;
 
@@ -125,7 +134,7 @@ CREATE TABLE fact (
     value TEXT,
     set_at INTEGER NOT NULL,
     actor TEXT NOT NULL
-) WITHOUT ROWID;
+);
 
 CREATE TABLE waiter (
     fact TEXT NOT NULL,
@@ -150,7 +159,7 @@ CREATE TABLE job (
     resumed_at INTEGER,
     pause_reason TEXT NOT NULL DEFAULT '',
     event TEXT NOT NULL DEFAULT ''
-) WITHOUT ROWID;
+);
 CREATE INDEX job_event ON job (event) WHERE event <> '';
 
 CREATE TABLE job_revision (
@@ -164,6 +173,7 @@ CREATE TABLE job_revision (
     actor TEXT NOT NULL,
     at INTEGER NOT NULL
 );
+CREATE UNIQUE INDEX job_revision_name ON job_revision (name, revision);
 
 CREATE TABLE worker (
     id TEXT PRIMARY KEY,
@@ -182,7 +192,7 @@ CREATE TABLE worker (
     jobs TEXT NOT NULL,
     gone_at INTEGER NOT NULL,                -- when it ended, else when it counts as dead
     reaped INTEGER NOT NULL DEFAULT 0        -- long gone, and nothing of its own is left
-) WITHOUT ROWID;
+);
 CREATE INDEX worker_gone ON worker (gone_at) WHERE reaped = 0;
 
 CREATE TABLE ledger (
@@ -225,5 +235,5 @@ CREATE TABLE request (
     id TEXT PRIMARY KEY,
     at INTEGER NOT NULL,
     answer TEXT NOT NULL
-) WITHOUT ROWID;
+);
 CREATE INDEX request_at ON request (at);

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from noonmark.core import codec, model, series, times
+from noonmark.door.views import Emitted, Enqueued
 from noonmark.ports.store import Store
-from noonmark.views import Emitted, Enqueued
 
 
 def actor_here() -> str:

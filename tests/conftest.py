@@ -1,4 +1,4 @@
-"""Worlds for the engine's tests; all of them in virtual time."""
+"""Worlds in virtual time, for every test that wants the real engine without waiting."""
 
 from __future__ import annotations
 

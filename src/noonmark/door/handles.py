@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 
 from noonmark.core import times
 from noonmark.core.model import PAYLOAD_LIMIT, Job, Micros, Origin
-from noonmark.declared import context_parameter
+from noonmark.door.declared import context_parameter
+from noonmark.door.words import micros
 from noonmark.rules.parts import Length
-from noonmark.words import micros
 
 if TYPE_CHECKING:
+    from noonmark.door.scheduler import Scheduler
+    from noonmark.door.views import Enqueued, Evaluation
     from noonmark.engine.context import Context, ContextSync
-    from noonmark.scheduler import Scheduler
-    from noonmark.views import Enqueued, Evaluation
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,7 +46,7 @@ class JobHandle(Generic[P, R]):
         function = self.__noonmark_function__
         context = context_parameter(function)
         if context is not None and context not in kwargs:
-            from noonmark.rehearsal import is_context, rehearsal_context
+            from noonmark.door.rehearsal import is_context, rehearsal_context
 
             if not any(is_context(argument) for argument in args):
                 kwargs[context] = rehearsal_context(self._name, function, kwargs)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from noonmark.door.words import micros
 from noonmark.engine import errors
 from noonmark.rules.parts import Length
-from noonmark.words import micros
 
 
 class RetryLater(errors.Retry):

@@ -9,8 +9,8 @@ import json
 
 from noonmark.core import model, series
 from noonmark.core.decide import decide
+from noonmark.door.views import Evaluation, occurrence_view
 from noonmark.ports.store import Store
-from noonmark.views import Evaluation, occurrence_view
 
 ROUNDS = 10
 """A decision asks at most once per check; more rounds than checks would be a fault."""

@@ -14,9 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from noonmark.asking import actor_here, add_call, add_event
 from noonmark.core import model, times
-from noonmark.declared import (
+from noonmark.door.asking import actor_here, add_call, add_event
+from noonmark.door.declared import (
     CodeJob,
     Files,
     JobWords,
@@ -27,13 +27,8 @@ from noonmark.declared import (
     place_of,
     rule_files,
 )
-from noonmark.handles import Decorator, JobHandle, storable
-from noonmark.ports.clock import Clock
-from noonmark.ports.store import Store
-from noonmark.rules.parts import Length
-from noonmark.rules.problems import Problem, ProblemList
-from noonmark.rules.tree import nearest
-from noonmark.views import (
+from noonmark.door.handles import Decorator, JobHandle, storable
+from noonmark.door.views import (
     Emitted,
     Enqueued,
     Evaluation,
@@ -42,8 +37,13 @@ from noonmark.views import (
     occurrence_view,
     worker_view,
 )
+from noonmark.door.words import caller
+from noonmark.ports.clock import Clock
+from noonmark.ports.store import Store
+from noonmark.rules.parts import Length
+from noonmark.rules.problems import Problem, ProblemList
+from noonmark.rules.tree import nearest
 from noonmark.wiring import open_store, store_url
-from noonmark.words import caller
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -323,7 +323,7 @@ class Scheduler:
 
     def evaluate(self, name: str, *, at: datetime | None = None, subject: str = "") -> Evaluation:
         """Decide about a job's last due moment (or the next one) without acting; see ``JobHandle.evaluate``."""
-        from noonmark.evaluating import evaluate
+        from noonmark.door.evaluating import evaluate
 
         job = self.job_named(name)
         now = self.store.now() if at is None else times.from_datetime(at)
@@ -342,7 +342,7 @@ class Scheduler:
             grace: how long running jobs get to end when the worker stops; what is left is handed back.
             observer: told of what happens, see ``engine/signals.py``.
         """
-        from noonmark.running import make_worker
+        from noonmark.door.running import make_worker
 
         return make_worker(self, concurrency=concurrency, name=name, grace=grace, observer=observer)
 
@@ -352,7 +352,7 @@ class Scheduler:
 
     def lifespan(self, app: object = None, /, *, grace: Length = "10s") -> AbstractAsyncContextManager[None]:  # noqa: ARG002
         """Run a worker beside a web server, in its own threads: ``FastAPI(lifespan=sched.lifespan)``."""
-        from noonmark.running import lifespan
+        from noonmark.door.running import lifespan
 
         return lifespan(self, grace)
 

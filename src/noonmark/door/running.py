@@ -11,14 +11,14 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import noonmark
+from noonmark.door.words import micros
 from noonmark.engine.registry import Registry
 from noonmark.engine.signals import Observer
 from noonmark.engine.worker import Worker
 from noonmark.rules.parts import Length
-from noonmark.words import micros
 
 if TYPE_CHECKING:
-    from noonmark.scheduler import Scheduler
+    from noonmark.door.scheduler import Scheduler
 
 
 def make_registry(scheduler: Scheduler) -> Registry:

@@ -1,0 +1,93 @@
+"""What the lock-step machine throws at two stores: rows, and what workers say about them.
+
+Rule of the file: every value comes from the dice alone, so that one number repeats one operation.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from noonmark.core.lifecycle import next_state
+from noonmark.core.model import (
+    SECOND,
+    AlertWrite,
+    Event,
+    FactWrite,
+    Gates,
+    Micros,
+    NewOccurrence,
+    Occurrence,
+    Origin,
+)
+from noonmark.ports.store import Store
+from noonmark.testing.builders import LEASE
+
+JOBS, WORKERS, KEYS = ("job", "other"), ("w1", "w2", "w3"), ("k1", "k2", "k3")
+FLAGS = ("flag:a", "flag:b", "success:job::2026-11-28")
+SLOTS = ("", "slot:job:", "slot:other:")
+LATE = (-60, -5, 0, 0, 5, 30, 90)  # seconds from now
+A_PERSONS = frozenset({Event.RETRY, Event.MARK_DONE, Event.MARK_SKIP, Event.MARK_HANDLED, Event.REOPEN})
+
+
+def draw_row(dice: random.Random, now: Micros, store: Store, *, later: bool = False, **fixed: Any) -> NewOccurrence:
+    """Draw a row; its identity stands for its moment, as in life.  ``fixed`` fields are not drawn."""
+    job = fixed.get("job") or dice.choice(JOBS)
+    moment = now + SECOND * dice.choice((5, 30, 90) if later else LATE)
+    origin = Origin.SCHEDULE if later else dice.choice(tuple(Origin)[:5])
+    scheduled = origin is Origin.SCHEDULE
+    closes = dice.choice((None, None, 20, 40))
+    drawn: dict[str, Any] = {
+        "job": job,
+        "identity": f"t:{moment}" if scheduled else f"i:{dice.randint(1, 4)}",
+        "key": dice.choice(KEYS),
+        "scheduled_for": moment,
+        "due_at": moment,
+        "origin": origin,
+        "gated": scheduled or dice.choice((True, False)),
+        "claim": not scheduled,
+        "again": origin is Origin.MANUAL and dice.choice((True, False)),
+        "not_after": None if closes is None else moment + closes * SECOND,
+        "expires_at": dice.choice((None, None, moment + 10 * SECOND)),
+        "revision": store.jobs([job])[0].revision,
+        "worker": dice.choice(("", "", "", "w1")),
+    }
+    return NewOccurrence(**(drawn | fixed))
+
+
+def draw_outcome(dice: random.Random, now: Micros, store: Store, row: Occurrence) -> dict[str, Any]:
+    """Draw what a worker says about a row."""
+    fitting = [event for event in Event if next_state(row.state, event) is not None and event not in A_PERSONS]
+    event = dice.choice(fitting or [Event.SUCCEED])
+    job = store.jobs([row.job])[0] if row.job in JOBS else None
+    seen = dice.sample((*FLAGS, f"pause:{row.job}"), dice.randint(0, 2))
+    versions: dict[str, int] = {name: store.facts([name])[name].version for name in seen}
+    if versions and dice.randint(0, 3) == 0:
+        versions[seen[0]] += 1
+    verdicts = {Event.SKIP: ("skip_guard", "skip_duplicated", "skip_superseded"), Event.PARK: ("skip_dep",)}
+    adds = [draw_row(dice, now, store)] if dice.choice((False, False, True)) else []
+    if dice.choice((True, False)):
+        frontier = {"job": row.job, "subject": row.subject, "worker": row.worker, "frontier": True}
+        adds.append(
+            draw_row(dice, now, store, later=True, **frontier) if row.job in JOBS else draw_row(dice, now, store)
+        )
+    alert = AlertWrite(job=row.job, kind="failing", level=dice.randint(1, 3), code="x", clear=event is Event.SUCCEED)
+    return {
+        "event": event,
+        "due_at": now + SECOND * dice.choice((0, 5, 30)),
+        "lease": LEASE,
+        "gates": Gates(
+            revision=(job.revision if job else 0) - dice.choice((0, 0, 0, 1)),
+            pause_version=job.pause_version if job else 0,
+            facts=versions,
+            slot=dice.choice(SLOTS),
+            ignore_window=dice.choice((False, False, True)),
+        ),
+        "verdict": dice.choice(verdicts.get(event, ("",))),
+        "code": str(event),
+        "adds": tuple(adds),
+        "facts": (FactWrite(name=FLAGS[2], value=dice.randint(1, 2)),) if event is Event.SUCCEED else (),
+        "alerts": (alert,) if dice.choice((True, False)) else (),
+        "error": "boom" if event in (Event.FAIL_RETRY, Event.FAIL_MANUAL) else None,
+        "result": "1" if event is Event.SUCCEED else None,
+    }

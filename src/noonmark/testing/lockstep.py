@@ -1,0 +1,354 @@
+"""Two stores in lock-step: the same operations, chosen by Hypothesis, give the same answers and the same rows.
+
+The memory store is the model; whatever another store answers differently is a bug in one of the two.  Needs the package
+``hypothesis``.  Usage::
+
+    class MyStoreAgrees(Lockstep):
+        def make_stores(self, folder, clock):
+            return MemoryStore(clock), MyStore(folder / "my.db", clock=clock)
+
+    TestMyStore = MyStoreAgrees.TestCase
+
+Rule of the file: an operation may be senseless (an old fence, a wrong revision), but never malformed.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from hypothesis import note
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from noonmark.core.lifecycle import next_state
+from noonmark.core.model import (
+    LOOK_LEASE,
+    OPEN_STATES,
+    SECOND,
+    Act,
+    Activation,
+    Event,
+    Fact,
+    NewOccurrence,
+    Note,
+    Occurrence,
+    Renewal,
+    Settlement,
+    State,
+)
+from noonmark.ports.clock import Clock
+from noonmark.ports.store import Store
+from noonmark.testing.builders import LEASE, make_worker
+from noonmark.testing.clock import VirtualClock
+from noonmark.testing.draws import FLAGS, JOBS, KEYS, SLOTS, WORKERS, draw_outcome, draw_row
+from noonmark.testing.twins import Spot, Twin, assert_same
+
+ACTS = {
+    "retry": Event.RETRY,
+    "cancel": Event.CANCEL,
+    "mark_done": Event.MARK_DONE,
+    "mark_skip": Event.MARK_SKIP,
+    "mark_handled": Event.MARK_HANDLED,
+}
+DICE = st.integers(0, 2**20).map(random.Random)
+"""One number per operation: a draw per field would leave Hypothesis no room for long histories."""
+
+
+class Lockstep(RuleBasedStateMachine):
+    """A model and another store, fed with the same operations; subclasses say which two."""
+
+    def make_stores(self, folder: Path, clock: Clock) -> tuple[Store, Store]:
+        """Return the model and the store that is compared with it, both new and living by this clock."""
+        raise NotImplementedError
+
+    @initialize()
+    def begin(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="noonmark-")
+        self.clock = VirtualClock()
+        model, other = self.make_stores(Path(self.folder.name), self.clock)
+        self.twins = (Twin(model), Twin(other))
+        self.requests = 0
+        self.last: Callable[[Twin], Any] | None = None
+        self.old: dict[Spot, list[tuple[int, int]]] = {}
+        for job in JOBS:
+            self._activate(job, (), "d0", 0)
+
+    def teardown(self) -> None:
+        if hasattr(self, "twins"):
+            for twin in self.twins:
+                twin.store.close()
+            self.folder.cleanup()
+
+    # -- the operations ------------------------------------------------------------------------
+
+    @rule(dice=DICE)
+    def add(self, dice: random.Random) -> None:
+        rows = [draw_row(dice, self.now, self.twins[0].store) for _ in range(dice.randint(1, 3))]
+        request = self._request()
+        self._both(lambda twin: twin.store.add(request, rows, at=self.now))
+
+    @rule(dice=DICE, job=st.sampled_from(JOBS), digest=st.sampled_from("abc"), wrong=st.booleans())
+    def activate(self, dice: random.Random, job: str, digest: str, wrong: bool) -> None:
+        expected = 99 if wrong and dice.choice((True, False)) else self._job(job).revision
+        worker = dice.choice(("", "", "w1", "w2"))
+        frontiers = tuple(
+            draw_row(
+                dice,
+                self.now,
+                self.twins[0].store,
+                job=job,
+                frontier=True,
+                subject=worker or subject,
+                worker=worker,
+                later=True,
+            )
+            for subject in dice.choice(((), ("",), ("", "s")))
+        )
+        self._activate(job, frontiers, digest, expected)
+
+    @rule(
+        worker=st.sampled_from(WORKERS),
+        limit=st.sampled_from((1, 2, 10)),
+        runnable=st.sampled_from((("job", "other"), ("job",), ())),
+    )
+    def take(self, worker: str, limit: int, runnable: tuple[str, ...]) -> None:
+        self._take(worker, limit, runnable)
+
+    @rule(dice=DICE, worker=st.sampled_from(WORKERS))
+    def work(self, dice: random.Random, worker: str) -> None:
+        """Wait until something is due, take it, and settle most of it: the round that a worker goes."""
+        due = [row.due_at for row in self.twins[0].rows.values() if row.due_at is not None]
+        if due and min(due) > self.now:
+            self.clock.advance(min(due) - self.now)
+        self._take(worker, 10, JOBS)
+        self.settle_held(dice, worker)
+        self.settle_held(dice, worker)
+
+    def _take(self, worker: str, limit: int, runnable: tuple[str, ...]) -> None:
+        request = self._request()
+        leases = dict.fromkeys(runnable, LEASE)
+        self._both(
+            lambda twin: twin.store.take(
+                request, worker, limit=limit, runnable=leases, look_lease=LOOK_LEASE, at=self.now
+            )
+        )
+        for spot, row in self.twins[0].rows.items():
+            if row.fence:
+                fences = (row.fence, self.twins[1].rows[spot].fence)
+                known = self.old.setdefault(spot, [])
+                if fences not in known:
+                    known.append(fences)
+
+    @rule(dice=DICE, worker=st.sampled_from(WORKERS))
+    def settle_held(self, dice: random.Random, worker: str) -> None:
+        """Settle leases that are held, with outcomes that fit the state more often than not."""
+        held = sorted(spot for spot, row in self.twins[0].rows.items() if row.holder and row.state in OPEN_STATES)
+        if not held:
+            self._take(worker, 10, JOBS)
+            return
+        spots = dice.sample(held, min(len(held), dice.randint(1, 3)))
+        self._settle(
+            worker,
+            [
+                (spot, None, draw_outcome(dice, self.now, self.twins[0].store, self.twins[0].rows[spot]))
+                for spot in spots
+            ],
+        )
+
+    @rule(dice=DICE, worker=st.sampled_from(WORKERS))
+    def settle_with_an_old_fence(self, dice: random.Random, worker: str) -> None:
+        spots = sorted(spot for spot in self.old if len(self.old[spot]) > 1)
+        if not spots:
+            return
+        spot = dice.choice(spots)
+        if any(line.event == Event.PARK for line in self._story(spot).ledger):
+            return  # whether an answered park is remembered after the next look is a store's own affair
+        fences = dice.choice(self.old[spot][:-1])
+        self._settle(
+            worker, [(spot, fences, draw_outcome(dice, self.now, self.twins[0].store, self.twins[0].rows[spot]))]
+        )
+
+    @rule(dice=DICE, worker=st.sampled_from(WORKERS))
+    def renew(self, dice: random.Random, worker: str) -> None:
+        spots = self._some_spots(dice)
+        self._both(
+            lambda twin: twin.store.renew(
+                worker,
+                [Renewal(occurrence_id=twin.rows[spot].id, fence=twin.rows[spot].fence, lease=LEASE) for spot in spots],
+                at=self.now,
+            )
+        )
+
+    @rule(name=st.sampled_from(FLAGS), value=st.sampled_from((None, 1, 2, {"a": 1})))
+    def signal(self, name: str, value: Any) -> None:
+        request = self._request()
+        self._both(lambda twin: twin.store.signal(request, [Fact(name=name, value=value, actor="ada")], at=self.now))
+
+    @rule(worker=st.sampled_from(WORKERS), ends=st.sampled_from((False, False, True)))
+    def heartbeat(self, worker: str, ends: bool) -> None:
+        card = make_worker(worker, ended_at=self.now if ends else None)
+        self._both(lambda twin: twin.store.heartbeat(card, 60 * SECOND, at=self.now))
+
+    @rule(
+        dice=DICE,
+        kind=st.sampled_from(sorted(ACTS)),
+        by_key=st.booleans(),
+    )
+    def act_on_a_row(self, dice: random.Random, kind: str, by_key: bool) -> None:
+        request = self._request()
+        if by_key and kind == "cancel":
+            key = dice.choice((*KEYS, "k9"))
+            self._both(lambda twin: twin.store.act(request, Act(kind=kind, actor="ada", key=key), at=self.now))
+            return
+        spot = self._some_spot(dice, lambda row: next_state(row.state, ACTS[kind]) is not None)
+        if spot is not None:
+            self._both(
+                lambda twin: twin.store.act(
+                    request, Act(kind=kind, actor="ada", reason="why", occurrence_id=twin.rows[spot].id), at=self.now
+                )
+            )
+
+    @rule(kind=st.sampled_from(("pause", "resume")), job=st.sampled_from((*JOBS, "nobody")))
+    def act_on_a_job(self, kind: str, job: str) -> None:
+        request = self._request()
+        self._both(lambda twin: twin.store.act(request, Act(kind=kind, actor="ada", job=job), at=self.now))
+
+    @rule(dice=DICE, kind=st.sampled_from(("step", "progress", "intent")), value=st.sampled_from("12"))
+    def write_note(self, dice: random.Random, kind: str, value: str) -> None:
+        remark = Note(kind=kind, name="n", value=value)
+        spot = self._some_spot(dice, lambda row: row.holder != "" and not row.looking)
+        if spot is not None:
+            self._both(
+                lambda twin: twin.store.note_if_held(
+                    twin.rows[spot].holder or "w1", twin.rows[spot].id, twin.rows[spot].fence, remark, at=self.now
+                )
+            )
+
+    @rule()
+    def say_it_again(self) -> None:
+        """Repeat the last verb with its request id."""
+        if self.last is not None:
+            self._both(self.last)
+
+    @rule(seconds=st.sampled_from((0.000001, 1, 6, 31, 61)))
+    def wait(self, seconds: float) -> None:
+        self.clock.advance(round(seconds * SECOND))
+        self.last = None
+
+    # -- what must be equal after each of them ----------------------------------------------------
+
+    @invariant()
+    def rows_and_stories_are_equal(self) -> None:
+        if not hasattr(self, "twins"):
+            return
+        ours, theirs = self.twins
+        assert set(ours.rows) == set(theirs.rows)
+        for spot, row in ours.rows.items():
+            assert_same(ours.plain(row), theirs.plain(theirs.rows[spot]), f"row {spot}")
+            assert_same(self._telling(ours, spot), self._telling(theirs, spot), f"story of {spot}")
+
+    @invariant()
+    def jobs_facts_and_counts_are_equal(self) -> None:
+        if not hasattr(self, "twins"):
+            return
+        names = [*FLAGS, *(f"key:{key}" for key in KEYS), *SLOTS[1:], *(f"worker:{worker}" for worker in WORKERS)]
+        self._compare(lambda twin: sorted(map(str, twin.store.jobs())), "jobs")
+        self._compare(lambda twin: self._facts(twin, names), "facts")
+        self._compare(lambda twin: self._counts(twin), "tallies")
+
+    @invariant()
+    def one_success_per_key_and_generation(self) -> None:
+        if not hasattr(self, "twins"):
+            return
+        done = [(row.key, row.generation) for row in self.twins[0].rows.values() if row.state is State.SUCCESS]
+        assert len(done) == len(set(done)), done
+
+    # -- the rest -----------------------------------------------------------------------------
+
+    @property
+    def now(self) -> int:
+        return self.clock.wall()
+
+    def _request(self) -> str:
+        self.requests += 1
+        return f"request-{self.requests}"
+
+    def _both(self, verb: Callable[[Twin], Any]) -> None:
+        self.last = verb
+        ours, theirs = (verb(twin) for twin in self.twins)
+        for twin in self.twins:
+            twin.read()
+        ours, theirs = self.twins[0].plain(ours), self.twins[1].plain(theirs)
+        note(f"answer: {ours}")
+        assert_same(ours, theirs, "answer")
+
+    def _compare(self, look: Callable[[Twin], Any], what: str) -> None:
+        ours, theirs = (look(twin) for twin in self.twins)
+        assert_same(ours, theirs, what)
+
+    def _job(self, name: str) -> Any:
+        return self.twins[0].store.jobs([name])[0]
+
+    def _story(self, spot: Spot) -> Any:
+        return self.twins[0].store.story(self.twins[0].rows[spot].id)
+
+    def _some_spots(self, dice: random.Random) -> list[Spot]:
+        spots = sorted(self.twins[0].rows)
+        return dice.sample(spots, min(len(spots), dice.randint(1, 3)))
+
+    def _some_spot(self, dice: random.Random, fits: Callable[[Occurrence], bool]) -> Spot | None:
+        """Return a row, three times out of four one that fits, where there is such a row."""
+        spots = sorted(self.twins[0].rows)
+        fitting = [spot for spot in spots if fits(self.twins[0].rows[spot])]
+        if fitting and dice.randint(0, 3):
+            return dice.choice(fitting)
+        return dice.choice(spots) if spots else None
+
+    def _activate(self, job: str, frontiers: tuple[NewOccurrence, ...], digest: str, expected: int) -> None:
+        request = self._request()
+        change = Activation(
+            name=job, rule=f'{{"v": "{digest}"}}', digest=digest, expected_revision=expected, effective_at=self.now,
+            frontiers=frontiers,
+        )  # fmt: skip
+        self._both(lambda twin: twin.store.activate(request, [change], actor="ada", at=self.now))
+
+    def _settle(self, worker: str, outcomes: list[tuple[Spot, tuple[int, int] | None, dict[str, Any]]]) -> None:
+        request = self._request()
+        leases = [[(twin.rows[spot].id, twin.rows[spot].fence) for spot, _, _ in outcomes] for twin in self.twins]
+
+        def items(twin: Twin) -> Iterable[Settlement]:
+            side = self.twins.index(twin)
+            for (row_id, fence), (_, old, outcome) in zip(leases[side], outcomes, strict=True):
+                yield Settlement(occurrence_id=row_id, fence=fence if old is None else old[side], **outcome)
+
+        self._both(lambda twin: twin.store.settle(request, worker, list(items(twin)), at=self.now))
+
+    def _telling(self, twin: Twin, spot: Spot) -> Any:
+        story = twin.store.story(twin.rows[spot].id)
+        assert story is not None
+        return twin.plain([story.attempts, sorted(story.notes, key=str), story.ledger])
+
+    def _facts(self, twin: Twin, names: list[str]) -> Any:
+        found = twin.store.facts(names)
+        assert list(found) == names
+        plain = {}
+        for name, fact in found.items():
+            value = fact.value
+            if isinstance(value, dict) and "occurrence_id" in value:
+                value = {**value, "occurrence_id": twin.spots[value["occurrence_id"]], "run": ""}
+            plain[name] = (value, fact.version if name in FLAGS else 0)
+        return plain
+
+    def _counts(self, twin: Twin) -> Any:
+        tallies = twin.store.tallies(revisions=True)
+        by_state = {str(state): count for state, count in tallies.by_state.items() if count}
+        alerts = sorted((alert.job, alert.kind, alert.level, alert.count) for alert in tallies.open_alerts)
+        revisions = [(job.name, job.revision, job.digest, job.rule, job.effective_at) for job in tallies.revisions]
+        return (
+            tallies.now, by_state, tallies.due_now, tallies.delayed, tallies.waiting, tallies.earliest_due,
+            tallies.stale_refused, tallies.duplicates_refused, alerts, revisions,
+        )  # fmt: skip

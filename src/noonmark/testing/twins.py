@@ -1,0 +1,80 @@
+"""Two stores side by side: what one calls row 7 the other may call row 12.
+
+Rule of the file: values are compared by what they stand for.  An id becomes (job, subject, identity); what a store may
+choose freely (sequence numbers, the fence of a line that no worker wrote) is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeAlias
+
+from noonmark.core.model import LedgerLine, Occurrence, Query
+from noonmark.ports.store import Store
+
+Spot: TypeAlias = tuple[str, str, str]
+"""Job, subject and identity of a row."""
+
+
+class Twin:
+    """One of the two stores, and what its ids stand for."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.rows: dict[Spot, Occurrence] = {}
+        self.spots: dict[int, Spot] = {}
+
+    def read(self) -> None:
+        """Read every row anew."""
+        rows = self.store.occurrences(Query(after_id=0, limit=100_000))
+        self.rows = {(row.job, row.subject, row.identity): row for row in rows}
+        self.spots = {row.id: spot for spot, row in self.rows.items()}
+
+    def plain(self, value: Any) -> Any:
+        """Return the value with ids replaced and with what stores may choose freely left out."""
+        if isinstance(value, Occurrence):
+            plain = {
+                name: self.plain(getattr(value, name)) for name in _names(value) if name not in ("id", "duplicate_of")
+            }
+            plain["spot"] = self.spots.get(value.id)
+            plain["duplicate_of"] = self.spots.get(value.duplicate_of or 0)
+            plain["detail"] = self._detail(value.detail)
+            return plain
+        if is_dataclass(value):
+            free = {"seq"} if not isinstance(value, LedgerLine) or value.worker else {"seq", "fence"}
+            return {name: self._field(name, getattr(value, name)) for name in _names(value) if name not in free}
+        if isinstance(value, frozenset):
+            return {self.spots.get(item, item) for item in value}
+        if isinstance(value, (list, tuple)):
+            return [self.plain(item) for item in value]
+        return value
+
+    def _field(self, name: str, value: Any) -> Any:
+        if name in ("id", "occurrence_id", "holder", "duplicate_of") and isinstance(value, int):
+            return self.spots.get(value, value)
+        if name == "ids":
+            return sorted(str(self.spots.get(item)) for item in value)
+        if name == "detail":
+            return self._detail(value)
+        return self.plain(value)
+
+    def _detail(self, text: str) -> Any:
+        detail = json.loads(text)
+        if isinstance(detail.get("holder"), int):
+            detail["holder"] = self.spots.get(detail["holder"])
+        return detail
+
+
+def _names(value: Any) -> list[str]:
+    return [field.name for field in fields(value)]
+
+
+def assert_same(ours: Any, theirs: Any, what: str) -> None:
+    """Fail with what differs, and only that."""
+    if ours == theirs:
+        return
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        keys = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)]
+        ours, theirs = {key: ours.get(key) for key in keys}, {key: theirs.get(key) for key in keys}
+    raise AssertionError(f"{what} differs:\n  model: {ours}\n  other: {theirs}")

@@ -1,0 +1,85 @@
+"""Worker processes on one SQLite file: real time, small leases; every wait is for a fact, with a bound."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from noonmark.core.model import Job, Micros, Occurrence, Origin, Query
+from noonmark.core.series import row_for_call
+from noonmark.engine.activate import declare
+from noonmark.ports.store import Store
+from noonmark.stores.sqlite import SqliteStore
+
+HERE = Path(__file__).parent
+
+
+def wait_for(is_so: Callable[[], Any], *, at_most: float = 15.0, what: str = "it") -> Any:
+    """Wait until something is so, and return it."""
+    end = time.monotonic() + at_most
+    while not (found := is_so()):
+        if time.monotonic() > end:
+            raise AssertionError(f"{what} did not come true within {at_most} s")
+        time.sleep(0.02)
+    return found
+
+
+class Fleet:
+    """Worker processes on one SQLite file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "noonmark.db"
+        self.log = folder / "effects.log"
+        self.log.touch()
+        self.store: Store = SqliteStore(self.path)
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def worker(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a worker process."""
+        env = {**os.environ, "EFFECTS": str(self.log), "PYTHONPATH": os.pathsep.join([*sys.path, str(HERE)])}
+        command = [sys.executable, str(HERE / "faultjobs.py"), str(self.path), *arguments]
+        process = subprocess.Popen(command, env=env)
+        self._processes.append(process)
+        return process
+
+    def later(self, job: Job, delay: Micros = 0, **params: Any) -> int:
+        """Ask for one run."""
+        declare(self.store, [job], actor="test")
+        now, request = self.store.now(), secrets.token_hex(4)
+        revision = self.store.jobs([job.name])[0].revision
+        row = row_for_call(
+            job,
+            request_id=request,
+            due_at=now + delay,
+            params=params,
+            key=None,
+            revision=revision,
+            now=now,
+            origin=Origin.LATER,
+        )
+        return self.store.add(request, [row])[0].id
+
+    def row(self, id_: int) -> Occurrence:
+        """Read one occurrence."""
+        return self.store.occurrences(Query(ids=(id_,)))[0]
+
+    def effects(self, name: str = "") -> list[str]:
+        """Return the effects so far, as ``name pid``; only those that begin with ``name``."""
+        return [line for line in self.log.read_text().splitlines() if line.startswith(name)]
+
+    def close(self) -> None:
+        """End every process that is left."""
+        for process in self._processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait()
+        self.store.close()

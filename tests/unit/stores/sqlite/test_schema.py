@@ -1,0 +1,63 @@
+"""The file's shape: made once, by whoever comes first."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import apsw
+
+from noonmark.stores.sqlite import SqliteStore, schema
+
+
+def test_migrations_are_numbered_without_a_gap() -> None:
+    assert [number for number, _ in schema.migrations()] == list(range(1, len(schema.migrations()) + 1))
+
+
+def test_a_new_file_bears_our_name_and_version(store: SqliteStore, path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    assert connection.pragma("application_id") == schema.APPLICATION_ID
+    assert connection.pragma("user_version") == schema.version()
+    assert connection.pragma("journal_mode") == "wal"
+    connection.close()
+    assert store.capabilities
+
+
+def test_opening_again_keeps_the_store_id(store: SqliteStore, path: Path) -> None:
+    SqliteStore(path, synchronous="OFF").close()
+    connection = apsw.Connection(str(path))
+    rows = connection.execute("SELECT value FROM meta WHERE name = 'store_id'").fetchall()
+    connection.close()
+    assert len(rows) == 1
+    assert store.now() > 0
+
+
+def test_many_may_open_a_new_file_at_once(path: Path) -> None:
+    barrier = threading.Barrier(6)
+    problems: list[Exception] = []
+
+    def open_it() -> None:
+        barrier.wait()
+        try:
+            SqliteStore(path, synchronous="OFF").close()
+        except Exception as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=open_it) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+
+
+def test_full_promises_a_power_cut_and_normal_does_not(tmp_path: Path) -> None:
+    promised = {}
+    for synchronous in ("FULL", "NORMAL"):
+        store = SqliteStore(tmp_path / f"{synchronous}.db", synchronous=synchronous)
+        promised[synchronous] = store.capabilities
+        for link in (store._main, store._urgent):
+            assert link._connection.pragma("synchronous") == {"FULL": 2, "NORMAL": 1}[synchronous]
+        store.close()
+    assert promised["FULL"] - promised["NORMAL"] == {"durable-host-crash"}
+    assert "durable-process-crash" in promised["NORMAL"]
