@@ -15,6 +15,7 @@ from math import isfinite
 from typing import Any
 
 from noonmark.core.model import (
+    PAYLOAD_LIMIT,
     At,
     CatchUp,
     Check,
@@ -47,6 +48,36 @@ _JOB_FIELDS = {part.name: part for part in fields(Job)}
 
 class RuleUnreadable(ValueError):
     """A stored rule that this version cannot read; the text says what and why."""
+
+
+def storable(text: str) -> str:
+    """Return a text that UTF-8 can carry: half of a surrogate pair (as file names of other encodings have it) is escaped.
+
+    JSON stays JSON with the same value, for a half can only stand inside a string there.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text
+
+
+def check_payload(what: str, value: object) -> None:
+    """Refuse what no store can keep.
+
+    Raises:
+        TypeError: JSON does not know it; the text says what to pass instead.
+        ValueError: it has more than 256 KiB.
+    """
+    try:
+        size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(
+            f"{what} cannot be stored as JSON ({error}); "
+            "pass text, numbers, lists or dicts, or the id of something stored elsewhere"
+        ) from None
+    if size > PAYLOAD_LIMIT:
+        raise ValueError(f"{what}: {size} bytes, more than {PAYLOAD_LIMIT}; store it elsewhere and pass its id")
 
 
 def canonical(value: object) -> str:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import product
 
 from noonmark.core import keys
-from noonmark.core.model import Condition, FlagSet, Job, Occurrence, OnEvent
+from noonmark.core.model import KEY_LIMIT, Condition, FlagSet, Job, Occurrence, OnEvent
 
 _FLAG = "flag:"
 _SUCCESS = "success:"
@@ -127,3 +127,19 @@ def _subject_values(text: str, each: tuple[tuple[str, tuple[str, ...]], ...]) ->
         if ",".join(f"{name}={value}" for name, value in zip(names, values, strict=True)) == text:
             return dict(zip(names, values, strict=True))
     return {}
+
+
+def check_flag_name(name: str) -> None:
+    """Refuse a name under which nobody could find a flag again.
+
+    Raises:
+        ValueError: it is empty, too long, or has signs that no terminal shows.
+    """
+    if not name.strip():
+        raise ValueError("a flag needs a name, for example daily_etl.finished:2026-11-28")
+    if len(name) > KEY_LIMIT:
+        raise ValueError(
+            f"the name of the flag has {len(name)} characters, more than {KEY_LIMIT}; give it a shorter one"
+        )
+    if not name.isprintable():
+        raise ValueError(f"the name of the flag has signs that cannot be shown: {name!r}")

@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from noonmark.core import times
-from noonmark.core.model import PAYLOAD_LIMIT, Job, Micros, Origin
+from noonmark.core.codec import check_payload
+from noonmark.core.model import Job, Micros, Origin
 from noonmark.door.declared import context_parameter
 from noonmark.door.words import micros
 from noonmark.rules.parts import Length
@@ -168,18 +169,7 @@ def storable(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: more than 256 KiB.
     """
     for parameter, value in params.items():
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise TypeError(
-                f"{name}: the argument {parameter!r} cannot be stored as JSON ({error}); "
-                "pass text, numbers, lists or dicts, or the id of something stored elsewhere"
-            ) from None
-    text = json.dumps(dict(params), ensure_ascii=False)
-    if len(text.encode()) > PAYLOAD_LIMIT:
-        raise ValueError(
-            f"{name}: the arguments have {len(text.encode())} bytes, more than {PAYLOAD_LIMIT}; "
-            "store them elsewhere and pass their id"
-        )
-    loaded: dict[str, Any] = json.loads(text)
+        check_payload(f"{name}: the argument {parameter!r}", value)
+    check_payload(f"{name}: the arguments", dict(params))
+    loaded: dict[str, Any] = json.loads(json.dumps(dict(params), ensure_ascii=False))
     return loaded

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from noonmark.core import model, times
+from noonmark.core.codec import check_payload
+from noonmark.core.conditions import check_flag_name
 from noonmark.door.asking import actor_here, add_call, add_event
 from noonmark.door.declared import (
     CodeJob,
@@ -249,6 +251,9 @@ class Scheduler:
 
         Returns:
             The flag's version.
+
+        Raises:
+            TypeError, ValueError: the value cannot be stored, or nobody could find the name again.
         """
         if value is None:
             raise ValueError("a flag cannot be set to None; use clear(name)")
@@ -259,6 +264,8 @@ class Scheduler:
         return self._write_flag(name, None)
 
     def _write_flag(self, name: str, value: Any) -> int:
+        check_flag_name(name)
+        check_payload(f"the value of the flag {name!r}", value)
         fact = model.Fact(name=f"flag:{name}", value=value, actor=actor_here())
         return self.store.signal(uuid.uuid4().hex, [fact])[0]
 

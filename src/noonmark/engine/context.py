@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
+from noonmark.core.codec import storable
 from noonmark.core.model import PAYLOAD_LIMIT, SECOND, Micros
 from noonmark.core.times import to_datetime
 from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost
@@ -329,7 +330,8 @@ def _stored(what: str, value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise DoNotRetry(f"the value of {what} is not JSON ({error}); return text, numbers, lists or dicts") from error
-    size = len(text.encode("utf-8", "surrogatepass"))
+    text = storable(text)
+    size = len(text.encode())
     if size > PAYLOAD_LIMIT:
         raise DoNotRetry(
             f"the value of {what} has {size} bytes, more than {PAYLOAD_LIMIT}; "

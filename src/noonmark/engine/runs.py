@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from noonmark.core.codec import storable
 from noonmark.core.model import PAYLOAD_LIMIT, Job, Micros, Occurrence
 from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, Retry
 from noonmark.engine.registry import Handler
@@ -102,12 +103,12 @@ class Finish:
     ) -> None:
         self.run = run
         self.ok = ok
-        self.result = result
-        self.error = error
+        self.result = None if result is None else storable(result)
+        self.error = None if error is None else storable(error)
         self.retryable = retryable
         self.retry_after = retry_after
         self.code = code
-        self.detail = detail or {}
+        self.detail = {name: storable(said) if isinstance(said, str) else said for name, said in (detail or {}).items()}
 
 
 def succeeded(run: Run, value: Any) -> Finish:

@@ -32,10 +32,25 @@ noonmark = LazyGroup(
 
 def main(args: list[str] | None = None) -> int:
     """Run the command line and return its exit code; as a script it exits with it."""
-    code = _run(sys.argv[1:] if args is None else args)
+    _fit_streams()
+    code = _run([_readable(arg) for arg in (sys.argv[1:] if args is None else args)])
     if args is None:
         sys.exit(code)
     return code
+
+
+def _fit_streams() -> None:
+    """What this terminal cannot show is escaped: no name or sentence ever ends a command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _readable(arg: str) -> str:
+    """Read as UTF-8 what the locale could not read, unless it names a file as it is."""
+    if arg.isascii() or not any("\udc80" <= sign <= "\udcff" for sign in arg) or os.path.exists(arg):
+        return arg
+    return arg.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _run(args: list[str]) -> int:

@@ -27,6 +27,7 @@ from noonmark.faces.cli.demo_lines import Watcher, cut
 from noonmark.faces.cli.demo_stage import WORKERS, Troupe, command_name, find_app, load, prepare, termination_raises
 from noonmark.faces.cli.demo_words import LONG_QUESTION, QUESTIONS, say
 from noonmark.faces.cli.session import Command, settings_of
+from noonmark.faces.cli.settings import writes_unicode
 from noonmark.ports.clock import SystemClock
 from noonmark.ports.store import Store, StoreError
 from noonmark.wiring import open_store
@@ -252,7 +253,7 @@ def _stage(folder: Path, app: Path, lang: str, *, seconds: int) -> Iterator[Play
         except load(app, "researchcopilot.corpus").CorpusError as trouble:
             raise problems.Trouble(str(trouble)) from None
         data = load(app, "researchcopilot.data").Data(data_folder)
-        ascii_only = not (sys.stdout.encoding or "ascii").lower().replace("-", "").startswith("utf")
+        ascii_only = not writes_unicode(sys.stdout)
         names: dict[int, str] = {}
         yield Play(
             folder=folder,

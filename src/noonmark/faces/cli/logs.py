@@ -10,6 +10,8 @@ import logging
 import sys
 from datetime import UTC, datetime
 
+from noonmark.faces.cli.settings import writes_unicode
+
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -30,7 +32,7 @@ class JsonLines(logging.Formatter):
         plain |= {name: value for name, value in vars(record).items() if name not in _PLAIN}
         if record.exc_info:
             plain["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(plain, ensure_ascii=False, default=str)
+        return json.dumps(plain, ensure_ascii=not writes_unicode(sys.stderr), default=str)
 
 
 def set_up(*, form: str, level: str) -> None:

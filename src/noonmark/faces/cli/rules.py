@@ -50,7 +50,7 @@ def _load(here: Session, path: Path) -> Loaded | None:
     except ProblemList as refused:
         plain = {"v": 1, "ok": False, "problems": [_plain(here, problem) for problem in refused.problems]}
         if here.settings.json:
-            click.echo(json.dumps(plain, ensure_ascii=False))
+            click.echo(json.dumps(plain, ensure_ascii=not here.unicode))
         else:
             click.echo(refused.text(here.lang), err=True)
         return None

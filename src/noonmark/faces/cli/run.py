@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from noonmark.core import series
+from noonmark.core.codec import check_payload
 from noonmark.core.model import (
     Added,
     Decision,
@@ -78,6 +79,10 @@ def _params(params: tuple[str, ...]) -> dict[str, Any]:
             found[name] = json.loads(value)
         except ValueError:
             found[name] = value
+    try:
+        check_payload("--param", found)
+    except (TypeError, ValueError) as error:
+        raise problems.Trouble(str(error)) from None
     return found
 
 

@@ -21,7 +21,7 @@ from noonmark.core.model import Micros
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.lazy import Command, settings_of
-from noonmark.faces.cli.settings import Settings
+from noonmark.faces.cli.settings import Settings, writes_unicode
 
 if TYPE_CHECKING:
     from noonmark.ports.store import Store
@@ -95,7 +95,7 @@ class Session:
     @property
     def unicode(self) -> bool:
         """Return False where the terminal cannot show more than ASCII."""
-        return (sys.stdout.encoding or "ascii").lower().replace("-", "").startswith("utf")
+        return writes_unicode(sys.stdout)
 
     @property
     def actor(self) -> str:
@@ -118,7 +118,7 @@ class Session:
     def emit(self, plain: dict[str, Any], text: Callable[[], str]) -> None:
         """Print one object as JSON, or its text."""
         if self.settings.json:
-            click.echo(json.dumps(plain, ensure_ascii=False))
+            click.echo(json.dumps(plain, ensure_ascii=not self.unicode))
         else:
             self.say(text())
 

@@ -6,8 +6,9 @@ Rule of the file: precedence is flag, then environment, then default; every opti
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -30,16 +31,32 @@ class Settings:
 
     @property
     def language(self) -> str:
-        """Return "zh" or "en": asked for, else as the environment speaks."""
-        if self.lang:
-            return self.lang
-        spoken = os.environ.get("NOONMARK_LANG") or os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
-        return "zh" if spoken.lower().startswith("zh") else "en"
+        """Return "zh" or "en": asked for, else as the environment speaks; never what the terminal cannot show."""
+        spoken = (
+            self.lang or os.environ.get("NOONMARK_LANG") or os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
+        )
+        return "zh" if spoken.lower().startswith("zh") and (self.json or _shows_chinese()) else "en"
 
     @property
     def store_url(self) -> str:
         """Return where the store is."""
         return self.url or os.environ.get("NOONMARK_URL") or DEFAULT_URL
+
+
+def writes_unicode(stream: TextIO) -> bool:
+    """Return False where the stream may refuse a sign."""
+    return (stream.encoding or "ascii").lower().replace("-", "").startswith("utf")
+
+
+def _shows_chinese() -> bool:
+    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+    if encoding in ("ascii", "usascii", "ansi_x3.41968"):
+        return True  # a terminal of which nothing is known: click writes UTF-8 there
+    try:
+        "准点，".encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def global_options() -> list[click.Option]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from noonmark.core.codec import check_payload
+from noonmark.core.conditions import check_flag_name
 from noonmark.core.model import Fact
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, session
@@ -24,12 +26,18 @@ def signal(ctx: click.Context, name: str, clear: bool, value: str | None) -> int
     wanted: Any = None if clear else (True if value is None else _value(value))
     if not clear and (wanted is None or wanted is False):
         raise problems.Trouble("a flag set to null or false would not hold", do="use --clear")
-    fact = f"flag:{name.removeprefix('flag:')}"
+    name = name.removeprefix("flag:")
+    try:
+        check_flag_name(name)
+        check_payload("--value", wanted)
+    except (TypeError, ValueError) as error:
+        raise problems.Trouble(str(error)) from None
+    fact = f"flag:{name}"
     with session(ctx, create=True) as here:
         versions = here.store.signal(here.request_id(), [Fact(name=fact, value=wanted, actor=here.actor)])
         state = ("已清除" if clear else "已设置") if here.lang == "zh" else ("cleared" if clear else "set")
-        plain = {"v": 1, "flag": fact.removeprefix("flag:"), "set": not clear, "value": wanted, "version": versions[0]}
-        here.emit(plain, lambda: f"{fact.removeprefix('flag:')} {state} (version {versions[0]})")
+        plain = {"v": 1, "flag": name, "set": not clear, "value": wanted, "version": versions[0]}
+        here.emit(plain, lambda: f"{name} {state} (version {versions[0]})")
     return problems.OK
 
 
