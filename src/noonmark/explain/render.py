@@ -58,9 +58,9 @@ def check_lines(
         (_name(name, lang), check_words.told(name, wanted, lang), check_words.told(name, seen, lang))
         for name, _, wanted, seen in checks
     ]
-    widths = [max((width(row[column]) for row in rows), default=0) for column in (0, 1)]
+    widths = [max((width(row[column]) for row in rows if width(row[column]) <= 40), default=0) for column in (0, 1)]
     return [
-        f"  {marks[passed]} {pad(row[0], widths[0])}  {pad(row[1], min(widths[1], 40))}  {row[2]}".rstrip()
+        f"  {marks[passed]} {pad(row[0], widths[0])}  {pad(row[1], widths[1])}  {row[2]}".rstrip()
         for (_, passed, _, _), row in zip(checks, rows, strict=True)
     ]
 

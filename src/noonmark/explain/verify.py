@@ -37,7 +37,7 @@ from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
 from noonmark.ports.store import Store
 
 PAGE = 1000
-EXCUSED_CODES = frozenset({"handler_missing", "rule_unreadable"})
+EXCUSED_CODES = frozenset({"handler_missing", "job_ended", "rule_unreadable"})
 """Open and overdue, but with a recorded reason: they wait for a person or a deployment, they are not lost."""
 
 
