@@ -14,7 +14,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     # -- it ran
     "ran_on_time": (
         "It ran on time: due {due}, started {started} on {worker}, done after {took}.",
-        "按时运行：应于 {due} 运行，{started} 在 {worker} 上开始，用时 {took} 完成。",
+        "按时运行：应于 {due} 运行，{started} 在 {worker} 上开始，用时 {took}。",
     ),
     "ran_late": (
         "It ran {late} late, at {started} on {worker}: {cause}",
@@ -100,8 +100,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "第 {attempt} 次（最多 {tries} 次）失败（{error}）；第 {next} 次定于 {due}（{in_}）。",
     ),
     "waiting": (
-        "It is waiting: {reason} Looked {looks}, next look at {due} ({in_}).",
-        "正在等待：{reason}已看过 {looks}，下次查看在 {due}（{in_}）。",
+        "{reason} Looked {looks}, next look at {due} ({in_}).",
+        "{reason}已看过 {looks}，下次查看在 {due}（{in_}）。",
     ),
     "looks_one": ("once, at {first}", "1 次，在 {first}"),
     "looks_many": ("{count} times since {first}, last at {last}", "{count} 次，首次 {first}，最近 {last}"),

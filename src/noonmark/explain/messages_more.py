@@ -43,13 +43,14 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
     # -- verify
     "verify_head": (
         "{due} occurrences became due between {since} and {until} {zone} (jobs: {jobs}, workers: {workers})",
-        "{since} 至 {until}（{zone}）之间有 {due} 次触发到期（任务 {jobs} 个，worker {workers} 个）",
+        "{since} 至 {until}（{zone}）之间有 {due} 次触发到期（任务 {jobs} 个，worker {workers}）",
     ),
     "verify_line": (
         "{due} occurrences due · {accounted} accounted for · {twice} ran twice · {missing} missing",
         "{due} 次到期 · {accounted} 次有据可查 · {twice} 次跑了两遍 · {missing} 次去向不明",
     ),
-    "verify_died": ("{workers}, of which {died} died", "{workers}，其中死亡 {died}"),
+    "verify_workers": ("{workers}", "{workers} 个"),
+    "verify_died": ("{workers}, of which {died} died", "{workers} 个，其中 {died} 个死亡"),
     "verify_table": ("PROBLEM|JOB|WHEN|SEEN|LOOK", "问题|任务|时刻|所见|查看"),
     "what_to_do": ("What to do: {remedy}", "怎么办：{remedy}"),
     "head_looks": ("looked {looks}", "看过 {looks}"),

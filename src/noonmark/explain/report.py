@@ -41,7 +41,7 @@ def report_line(report: Report, lang: str = "en") -> str:
 
 def report_text(report: Report, voice: Voice) -> str:
     """Return the proof as text: counts by outcome, then every problem with the command that looks closer."""
-    workers = str(report.workers)
+    workers = voice.say("verify_workers", workers=report.workers)
     if report.died:
         workers = voice.say("verify_died", workers=report.workers, died=report.died)
     lines = [

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 
 from noonmark.core import times
+from noonmark.core.conditions import fact_subject
 from noonmark.core.model import (
     OPEN_STATES,
     Decision,
@@ -259,7 +261,14 @@ def _commands(row: Occurrence, outcome: str) -> tuple[str, ...]:
 
 def _filled_in(remedy: str, row: Occurrence) -> str:
     """Put this occurrence into the commands of a remedy, so that they can be copied."""
-    return re.sub(r"\bJOB\b", row.job, re.sub(r"\bRUN\b", f"r{row.id}", remedy))
+    missing = json.loads(row.detail or "{}").get("missing")
+    if isinstance(missing, list) and missing and isinstance(missing[0], str):
+        kind, name, _ = fact_subject(missing[0])
+        name = shlex.quote(name.partition("[")[0] if kind == "success" else name)
+        places = ("OTHER-JOB", "该任务") if kind == "success" else ("FLAG", "标志")
+        for place in places:
+            remedy = re.sub(rf"(noonmark \w+ ){place}(?![\w-])", lambda found: found[1] + name, remedy)
+    return re.sub(r"(?<!-)\bJOB\b", row.job, re.sub(r"\bRUN\b", f"r{row.id}", remedy))
 
 
 def _explain_absence(store: Store, found: Found, asked: Asked, voice: Voice) -> Explanation:

@@ -50,7 +50,9 @@ def test_next_and_show_read_an_app_that_nobody_registered(noonmark: Noonmark, tm
     assert answer.code == 0
     assert answer.out.startswith("every 1 min   (UTC)\n")
     assert "not in the store" in answer.err
-    assert "declared, not in the store" in noonmark("show", "tidy", "--app", str(tmp_path / "noonmark.yaml")).out
+    shown = noonmark("show", "tidy", "--app", str(tmp_path / "noonmark.yaml")).out
+    assert "declared, not in the store" in shown
+    assert "nothing is coming" not in shown
     assert noonmark("show", "nothing", "--app", str(tmp_path / "noonmark.yaml")).code == 5
 
 

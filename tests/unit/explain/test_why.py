@@ -89,7 +89,9 @@ def test_a_wait_names_the_flag_and_the_next_look(desk: Desk) -> None:
     desk.beat()
     told = why(desk.store, "digest")
     assert told.outcome == "waiting"
-    assert told.sentence.startswith("It is waiting: ")
+    assert told.sentence.startswith("It waits for flag corpus:2026-11-27 (the digest quotes the corpus). ")
+    assert "noonmark signal corpus:2026-11-27;" in told.remedy
+    assert "noonmark signal corpus:2026-11-27；" in why(desk.store, "digest", lang="zh").remedy
     assert "corpus:2026-11-27" in told.sentence
     assert told.sentence.endswith("Looked once, at 18:30, next look at 18:35 (in 4 min).")
     assert checks(told)["window"] is True

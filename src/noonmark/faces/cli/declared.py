@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noonmark.core.model import Job, JobRow
+from noonmark.core.model import Job, JobRow, Micros
 from noonmark.explain.find import NotFound, read_rule, the_job
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Session
@@ -38,3 +38,10 @@ def declared_jobs(app: str) -> Sequence[Job]:
     from noonmark.faces.cli.apps import jobs_of
 
     return jobs_of(app)
+
+
+def own_clock() -> Micros:
+    """Return this machine's time: a declaration needs no store, so there is no store time to ask for."""
+    from noonmark.ports.clock import SystemClock
+
+    return SystemClock().wall()

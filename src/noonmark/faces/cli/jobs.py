@@ -21,8 +21,8 @@ STRIP = 24
 """How many recent occurrences the strip shows."""
 COLUMNS = 100
 """The table fits a terminal of this width."""
-MOST = (20, 29, 20, 24)
-"""Most columns for job, schedule, next and last; the strip gets what they leave."""
+MOST = (20, 26, 20, 20)
+"""Most columns for job, schedule, next and last where space is short; the strip gets what they leave."""
 
 _BAD = frozenset({"failed", "missed", "doubled"})
 
@@ -53,17 +53,19 @@ def jobs(ctx: click.Context, limit: int) -> int:
 
 
 def _text(here: Session, cells: Sequence[Sequence[str]]) -> str:
-    header = here.header("jobs_header")
-    return table(header, [fitted(row, header, cells) for row in cells])
+    return table(*fitted(here.header("jobs_header"), cells))
 
 
-def fitted(row: Sequence[str], header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a row cut to its share of ``COLUMNS``: names and words end in an ellipsis, the strip loses its oldest."""
-    shown = [cut(cell, most) for cell, most in zip(row, MOST, strict=False)]
-    widest = [max(min(width(other[column]), MOST[column]) for other in (header, *rows)) for column in range(len(MOST))]
-    left = COLUMNS - sum(widest) - 2 * len(MOST)
-    strip = row[len(MOST)]
-    return [*shown, strip[-left:] if left > 0 else ""]
+def fitted(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], list[list[str]]]:
+    """Return a table that fits ``COLUMNS``: only then are names and words cut, and the strip loses its oldest."""
+    natural = [max(width(row[column]) for row in (header, *rows)) for column in range(len(MOST))]
+    strip = max((len(row[-1]) for row in rows), default=0)
+    fits = sum(natural) + 2 * len(MOST) + min(strip, STRIP // 2) <= COLUMNS
+    widths = natural if fits else [min(pair) for pair in zip(natural, MOST, strict=True)]
+    left = max(1, COLUMNS - sum(widths) - 2 * len(MOST))
+    return header, [
+        [*(cut(cell, most) for cell, most in zip(row, widths, strict=False)), row[-1][-left:]] for row in rows
+    ]
 
 
 def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:

@@ -12,7 +12,7 @@ from noonmark.explain.find import read_rule
 from noonmark.explain.forecast import Coming, coming
 from noonmark.explain.render import pad, stamp, table, width
 from noonmark.faces.cli import problems
-from noonmark.faces.cli.declared import stored_or_declared
+from noonmark.faces.cli.declared import own_clock, stored_or_declared
 from noonmark.faces.cli.session import Command, Session, session
 from noonmark.faces.cli.verify import moment
 
@@ -33,19 +33,13 @@ def next(ctx: click.Context, job: str | None, count: int, start: str | None, end
             return _all(here, count, start, end)
         rule, row = stored_or_declared(here, job, app)
         if app is not None and not here.settings.now:
-            here.now = _own_clock()  # a declaration needs no store, so there is no store time to ask for
+            here.now = own_clock()  # a declaration needs no store, so there is no store time to ask for
         found = _coming(here, rule, row, count, start, end)
         plain = {"v": 1, "job": rule.name, "tz": here.zone(rule.tz), "next": [_plain(here, rule, one) for one in found]}
         here.emit(plain, lambda: _text(here, rule, found))
         if row is None:
             here.remark(here.word("not_stored"))
     return problems.OK
-
-
-def _own_clock() -> Micros:
-    from noonmark.ports.clock import SystemClock
-
-    return SystemClock().wall()
 
 
 def _coming(

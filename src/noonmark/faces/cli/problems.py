@@ -27,6 +27,9 @@ class Trouble(Exception):
         self.code = code
         self.args_told = args
 
+    def __str__(self) -> str:
+        return self.text()
+
     def text(self, lang: str = "en") -> str:
         """Return it as shown on stderr, in ``lang`` ("en" or "zh")."""
         from noonmark.faces.cli.trouble_words import TROUBLES

@@ -19,7 +19,7 @@ from noonmark.explain.describe import conditions_text, trigger_source, trigger_t
 from noonmark.explain.render import pad, stamp, width
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems, show_words
-from noonmark.faces.cli.declared import stored_or_declared
+from noonmark.faces.cli.declared import own_clock, stored_or_declared
 from noonmark.faces.cli.session import Command, Session, session
 
 _DEFAULTS = Job(name="-", trigger=Manual(), reason="-")
@@ -46,6 +46,8 @@ def show(ctx: click.Context, job: str, app: str | None) -> int:
     """Show one job's rule with every default, and where each value comes from."""
     with session(ctx) as here:
         rule, row = stored_or_declared(here, job, app)
+        if app is not None and not here.settings.now:
+            here.now = own_clock()
         plain = {"v": 1, "job": rule.name, "rule": codec.job_to_plain(rule), "revision": row.revision if row else None}
         if row is not None:
             plain |= {
@@ -119,8 +121,7 @@ def _when(job: Job, lang: str) -> str:
 
 
 def _coming(here: Session, job: Job, row: JobRow | None) -> Micros | None:
-    """The next moment; a rule that is only declared is asked as of now, too, where the time is known."""
-    if not job.is_series or not (row is not None or here.settings.now):
+    if not job.is_series:
         return None
     after = max(here.now, row.effective_at) if row is not None else here.now
     found = forecast.coming(job, after, 1, here.voice(job.tz))
