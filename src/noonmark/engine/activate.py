@@ -100,7 +100,7 @@ def _newest(store: Store, job: Job, worker: str) -> Micros | None:
 
 def _activation(job: Job, mark: str, row: JobRow | None, effective_at: Micros) -> Activation:
     revision = row.revision if row is not None else 0
-    # Rows of each_worker jobs come from each worker itself, once it has been heard of (DESIGN 5).
+    # Rows of each_worker jobs come from each worker itself, once it has been heard of (docs/semantics.md 5).
     frontiers = () if job.scope == "each_worker" else frontier_rows(job, effective_at, revision=revision + 1)
     return _change(job, mark, revision, effective_at, frontiers if job.is_series else ())
 
