@@ -13,6 +13,7 @@ from noonmark.core.cron import parse_cron
 from noonmark.core.durations import parse_duration
 from noonmark.core.errors_zh import in_chinese
 from noonmark.core.times import parse_instant, zone
+from noonmark.stores import sqlite
 
 MODULES = ("durations.py", "times.py", "zones.py")
 
@@ -60,6 +61,20 @@ def complaints() -> list[str]:
             if text is not None and "did you mean" not in text and not text.startswith("there is no store"):
                 found.append(text)
     return found
+
+
+def of_the_store() -> list[str]:
+    found = []
+    for path in Path(sqlite.__path__[0]).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("unusable", "unreachable"):
+                found += [text for part in node.args[1:] if (text := sample(part)) is not None]
+    return found
+
+
+@pytest.mark.parametrize("text", of_the_store())
+def test_every_reason_and_remedy_of_a_store_has_its_chinese(text: str) -> None:
+    assert is_chinese(in_chinese(text)), text
 
 
 @pytest.mark.parametrize("text", complaints())
