@@ -98,7 +98,10 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r"cron (.+) has 7 fields; a year is not supported, list single moments with at: instead",
         r"cron \1 有 7 个字段；不支持年份，请用 at: 列出各个时刻",
     ),
-    (r"cron (.+) has (\d+) fields?, but 5 are needed: (.+)", r"cron \1 有 \2 个字段，需要 5 个：\3"),
+    (
+        r"cron (.+) has (\d+) fields?, but 5 are needed: minute hour .*",
+        r"cron \1 有 \2 个字段，需要 5 个：分 时 日 月 周（或 6 个，秒在最前）",
+    ),
     (r"cron field (.+): write \* instead of \?", r"cron 字段 \1：请用 * 代替 ?"),
     (
         r"cron field (.+): (.+) \(nearest weekday\) is not supported; write LW, or use a weekday",

@@ -105,6 +105,14 @@ def test_rules_check_tells_every_mistake_with_its_place_and_ends_with_1(noonmark
     assert noonmark("rules", "check", str(tmp_path / "none.yaml")).code == 5
 
 
+def test_a_folder_in_the_place_of_a_file_is_called_one(noonmark: Noonmark, tmp_path: Path) -> None:
+    (tmp_path / "here.yaml").mkdir()
+    for line in (["rules", "check"], ["worker"], ["next", "x", "--app"]):
+        answer = noonmark(*line, str(tmp_path / "here.yaml"))
+        assert answer.code == 2
+        assert "is a folder, not a file" in answer.err
+
+
 def test_rules_apply_puts_them_in_force_and_a_second_time_changes_nothing(noonmark: Noonmark, tmp_path: Path) -> None:
     noonmark("init", str(tmp_path))
     path = str(tmp_path / "noonmark.yaml")

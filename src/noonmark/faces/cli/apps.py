@@ -70,6 +70,8 @@ def files_of(app: str) -> list[Path]:
 
 def _existing(text: str) -> Path:
     path = Path(text)
+    if path.is_dir():
+        raise problems.Trouble("is_folder", path=str(path))
     if not path.is_file():
         raise problems.Trouble("no_file", path=str(path), folder=str(Path.cwd()), code=problems.NOT_FOUND)
     return path

@@ -32,6 +32,8 @@ def rules(ctx: click.Context, words: tuple[str, ...]) -> int:
     if len(rest) != 1:
         raise problems.Trouble("name_rules")
     path = Path(rest[0])
+    if path.is_dir():
+        raise problems.Trouble("is_folder", path=str(path))
     if not path.is_file():
         raise problems.Trouble("no_file", path=str(path), folder=str(Path.cwd()), code=problems.NOT_FOUND)
     with session(ctx, create=action == "apply") as here:

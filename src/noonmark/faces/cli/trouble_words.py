@@ -70,6 +70,10 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("there is no file {path}", "looked in {folder}", "check the name, or write one to start from: noonmark init"),
         ("没有文件 {path}", "查找位置：{folder}", "请检查文件名，或用 noonmark init 生成一个"),
     ),
+    "is_folder": (
+        ("{path} is a folder, not a file", "", "name a file inside it, such as {path}/noonmark.yaml"),
+        ("{path} 是目录，不是文件", "", "请写出其中的文件，如 {path}/noonmark.yaml"),
+    ),
     "no_python": (
         ("{path} is no Python file", "", "write module:sched, path/to/file.py or noonmark.yaml"),
         ("{path} 不是 Python 文件", "", "请写 module:sched、path/to/file.py 或 noonmark.yaml"),
@@ -87,8 +91,8 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ),
     ),
     "no_attribute": (
-        ("{app} is no Scheduler: there is none of that name", "", "{near}"),
-        ("{app} 不是 Scheduler：没有这个名字", "", "{near}"),
+        ("{app} is no Scheduler: there is none of that name", "", "name the one that is there, or write it: {near}"),
+        ("{app} 不是 Scheduler：没有这个名字", "", "请写已有的那个，或补上：{near}"),
     ),
     "wrong_attribute": (
         ("{app} is no Scheduler: it is a {kind}", "", "name the variable that holds it: sched = Scheduler()"),
