@@ -133,6 +133,16 @@ WAITING: tuple[Reason, ...] = (
         level=2,
     ),
     reason(
+        "job_ended",
+        "[The job {job}]|[Its job] was ended; what is still queued for it is kept and does not run.",
+        "[任务 {job} ]|[该任务]已终止；仍在排队的会保留，但不会运行。",
+        (
+            "Declare the job again, or cancel what is left: noonmark cancel RUN",
+            "重新声明该任务，或取消余下的：noonmark cancel RUN",
+        ),
+        level=2,
+    ),
+    reason(
         "rule_unreadable",
         "The rule [of {job} ]could not be applied here[: {error}].",
         "[任务 {job} 的]规则在此无法应用[：{error}]。",

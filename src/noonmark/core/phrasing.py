@@ -167,6 +167,7 @@ BECAUSE = {
     "holder_alive": ("its worker had lost the lease", "运行它的 worker 失去了租约"),
     "handed_back": ("its worker had stopped", "运行它的 worker 已停止"),
     "handler_missing": ("no worker had the code for it", "没有 worker 有它的代码"),
+    "job_ended": ("the job had been ended", "任务已终止"),
     "rule_unreadable": ("its rule could not be applied", "其规则无法应用"),
     "start_failed": ("it could not be started", "一直无法启动"),
 }

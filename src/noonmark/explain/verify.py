@@ -34,7 +34,7 @@ from noonmark.explain.stories import OVERDUE_AFTER
 from noonmark.ports.store import Store
 
 PAGE = 1000
-EXCUSED_CODES = frozenset({"handler_missing", "rule_unreadable"})
+EXCUSED_CODES = frozenset({"handler_missing", "job_ended", "rule_unreadable"})
 """Open and overdue, but with a recorded reason: they wait for a person or a deployment, they are not lost."""
 
 
