@@ -101,7 +101,7 @@ def window(look: Look) -> Answer:
 
 
 def limit(look: Look) -> Answer:
-    """``max_delay`` binds the first start only: later attempts are bound by the window alone (DESIGN 2)."""
+    """``max_delay`` binds the first start only: later attempts are bound by the window alone (docs/semantics.md 2)."""
     row = look.row
     if row.expires_at is None or row.first_started_at is not None:
         return passes("no limit")
@@ -190,7 +190,7 @@ CHECKS: tuple[tuple[str, Verdict, Callable[[Look], Answer]], ...] = (
     ("guard", Verdict.SKIP_GUARD, guard),
     ("window", Verdict.SKIP_WINDOW, window),
     ("limit", Verdict.SKIP_EXPIRED, limit),
-    # before the conditions: a finished digest must not wait for fresh data (DESIGN 11)
+    # before the conditions: a finished digest must not wait for fresh data (docs/semantics.md 3)
     ("duplicate", Verdict.SKIP_DUPLICATED, duplicate),
     # the dear one: asked only when a "yes" would start a run
     ("dependency", Verdict.SKIP_DEP, dependency),
@@ -246,7 +246,7 @@ def _over_already(look: Look, name: str, answers: dict[str, Answer]) -> str:
 
 
 def _within_limits(look: Look, recheck_at: Micros | None) -> Micros | None:
-    """Never look again later than the moment at which the answer changes by itself (DESIGN 1, parking)."""
+    """Never look again later than the moment at which the answer changes by itself (docs/semantics.md 1, parking)."""
     if recheck_at is None:
         return None
     row, (_, closes) = look.row, look.bounds

@@ -145,7 +145,7 @@ def _activation(
     left = left_by.get(job.name, Left())
     if row is not None and left.is_part:
         return _part(row, left)
-    # Rows of each_worker jobs come from each worker itself, once it has been heard of (DESIGN 5).
+    # Rows of each_worker jobs come from each worker itself, once it has been heard of (docs/semantics.md 5).
     frontiers = () if job.scope == "each_worker" else frontier_rows(job, effective_at, revision=revision + 1)
     change = _change(job, mark, revision, effective_at, frontiers if job.is_series else ())
     return replace(change, passed=left.passed, adds=left.adds)

@@ -1,6 +1,6 @@
 """What is coming: a job's next moments, in local time and UTC, with what daylight saving and the guards make of them.
 
-Rule of the file: pure; the rule and the time are arguments.  A forecast shows, it never decides (DESIGN 1).
+Rule of the file: pure; the rule and the time are arguments.  A forecast shows, it never decides (docs/semantics.md 1).
 """
 
 from __future__ import annotations

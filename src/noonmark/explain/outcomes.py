@@ -1,4 +1,4 @@
-"""What people see of an occurrence: one outcome word, one glyph, for CLI, web and docs alike (UX 2.1).
+"""What people see of an occurrence: one outcome word, one glyph, for CLI, web and docs alike.
 
 Rule of the file: an outcome is derived from the row and the time, never stored.
 """

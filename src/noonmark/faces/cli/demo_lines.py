@@ -1,4 +1,4 @@
-"""One line per outcome: watches the store and tells what became of each occurrence (UX 3.1).
+"""One line per outcome: watches the store and tells what became of each occurrence.
 
 Rule of the file: reads only, and tells only what the rows say.
 """
