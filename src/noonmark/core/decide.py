@@ -15,7 +15,7 @@ from typing import Any
 
 from noonmark.core import conditions, times
 from noonmark.core.answers import Answer, Look, misses, passes, skips, unknown, waits
-from noonmark.core.model import MINUTE, Check, Decision, Event, Fact, Job, Micros, Occurrence, Verdict
+from noonmark.core.model import MINUTE, SECOND, Check, Decision, Event, Fact, Job, Micros, Occurrence, Verdict
 
 LATE_AFTER: Micros = MINUTE
 """A first look later than this is a catch-up, not an ordinary start that was a little slow."""
@@ -106,7 +106,8 @@ def limit(look: Look) -> Answer:
     if row.expires_at is None or row.first_started_at is not None:
         return passes("no limit")
     allowed = row.expires_at - row.scheduled_for
-    wanted, seen = f"at most {times.length_text(allowed)} late", f"{times.length_text(look.late)} late"
+    wanted = f"at most {times.length_text(allowed)} late"
+    seen = f"{times.length_text(look.late)} late" if look.late >= SECOND else "on time"
     if look.now > row.expires_at:
         detail = {"late": look.late, "allowed": allowed, "last": row.code}
         return misses("limit_passed", detail, wanted=wanted, seen=seen)
