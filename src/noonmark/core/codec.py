@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
 from math import isfinite
 from typing import Any
@@ -43,6 +43,7 @@ _CONDITIONS: dict[str, type[Condition]] = {"flag": FlagSet, "succeeded": Succeed
 _TRIGGER_KINDS = {kind: name for name, kind in _TRIGGERS.items()}
 _CONDITION_KINDS = {kind: name for name, kind in _CONDITIONS.items()}
 _VALUES: dict[str, type[Any]] = {"guardrails": Guardrails, "catch_up": CatchUp, "retry": Retry}
+_NAMES: dict[type[Any], tuple[str, ...]] = {}
 _JOB_FIELDS = {part.name: part for part in fields(Job)}
 
 
@@ -89,6 +90,14 @@ def canonical(value: object) -> str:
     return json.dumps(_json(value, "value"), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
+def _text(plain: dict[str, Any]) -> str:
+    """Return the canonical text of a rule that is plain already; only what went wrong is looked at closely."""
+    try:
+        return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except TypeError:
+        return canonical(plain)
+
+
 def digest(job: Job) -> str:
     """Return the SHA-256 of the rule's canonical text, hexadecimal.
 
@@ -98,7 +107,16 @@ def digest(job: Job) -> str:
     plain = job_to_plain(job)
     if plain["source"] != "task_rules":
         del plain["source"]
-    return hashlib.sha256(canonical(plain).encode()).hexdigest()
+    return hashlib.sha256(_text(plain).encode()).hexdigest()
+
+
+def rule_text(job: Job) -> str:
+    """Return the canonical text of the rule, as a store keeps it.
+
+    Raises:
+        ValueError: a parameter is not JSON (says which).
+    """
+    return _text(job_to_plain(job))
 
 
 def job_to_plain(job: Job) -> dict[str, Any]:
@@ -143,7 +161,7 @@ def job_from_plain(plain: Mapping[str, Any]) -> Job:
             "upgrade this process"
         )
     values = {key: value for key, value in plain.items() if key != "v"}
-    _refuse_unknown(values, set(_JOB_FIELDS), f"the stored rule of {name}")
+    _refuse_unknown(values, _JOB_FIELDS, f"the stored rule of {name}")
     try:
         return _job(values, str(name))
     except RuleUnreadable:
@@ -247,8 +265,19 @@ def _changed(value: Any, usual: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    plain = {part.name: getattr(value, part.name) for part in fields(value)}
-    return {name: list(item) if isinstance(item, tuple) else item for name, item in plain.items()}
+    plain = {}
+    for name in _names(type(value)):
+        item = getattr(value, name)
+        plain[name] = list(item) if isinstance(item, tuple) else item
+    return plain
+
+
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    """Return the fields of a value, looked up once: a hundred thousand rules are written with the same few."""
+    names = _NAMES.get(kind)
+    if names is None:
+        names = _NAMES[kind] = tuple(part.name for part in fields(kind))
+    return names
 
 
 def _job(values: dict[str, Any], name: str) -> Job:
@@ -287,12 +316,12 @@ def _kind(kinds: Mapping[str, type[Any]], values: dict[str, Any], where: str) ->
 
 
 def _value(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
-    _refuse_unknown(values, {part.name for part in fields(kind)}, where)
+    _refuse_unknown(values, _names(kind), where)
     return kind(**{name: tuple(item) if isinstance(item, list) else item for name, item in values.items()})
 
 
-def _refuse_unknown(values: Mapping[str, Any], known: set[str], where: str) -> None:
-    unknown = sorted(set(values) - known)
+def _refuse_unknown(values: Mapping[str, Any], known: Collection[str], where: str) -> None:
+    unknown = sorted(name for name in values if name not in known)
     if unknown:
         raise RuleUnreadable(
             f"{where}: this noonmark does not know {', '.join(unknown)}; a newer version wrote it; upgrade this process"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from fractions import Fraction
+from functools import lru_cache
 
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros
 
@@ -88,6 +89,7 @@ def format_duration(us: Micros) -> str:
     return "".join(parts) or "0s"
 
 
+@lru_cache(maxsize=1024)
 def _plain(text: str) -> Micros:
     total, position, last = Fraction(0), 0, -1
     order = list(UNITS)

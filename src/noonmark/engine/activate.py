@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
-from noonmark.core.codec import canonical, digest, job_to_plain
+from noonmark.core.codec import digest, rule_text
 from noonmark.core.model import Act, Acted, Activation, Job, JobRow, Micros, NewOccurrence, OnEvent, Query
 from noonmark.core.series import frontier_rows
 from noonmark.engine.leaving import Left, left_behind
@@ -40,6 +40,11 @@ def declare(store: Store, jobs: Iterable[Job], *, actor: str) -> list[JobRow]:
         The job rows as they are now.  Where another process changed a rule at the same moment we read again and declare
         again, five times at most; after that its rule stands.
     """
+    return [row for row, _ in put_in_force(store, jobs, actor=actor)]
+
+
+def put_in_force(store: Store, jobs: Iterable[Job], *, actor: str) -> list[tuple[JobRow, bool]]:
+    """Put declared rules in force, and say of each whether it is (False: the rule of another process stands)."""
     wanted = {job.name: job for job in jobs}
     digests = {name: digest(job) for name, job in wanted.items()}
     rows: dict[str, JobRow] = {}
@@ -59,11 +64,13 @@ def declare(store: Store, jobs: Iterable[Job], *, actor: str) -> list[JobRow]:
         if all(rows[name].digest == digests[name] for name in wanted):
             break
         rounds += not any(each.is_part for each in left.values())  # steps of a long way are no failures
-    for name in wanted:
-        if rows[name].digest != digests[name]:
-            revision = rows[name].revision
-            _LOG.warning("job %s: another process keeps changing the rule; revision %d stands", name, revision)
-    return list(rows.values())
+    stands = []
+    for name, row in rows.items():
+        is_ours = row.digest == digests[name]
+        stands.append((row, is_ours))
+        if not is_ours:
+            _LOG.warning("job %s: another process keeps changing the rule; revision %d stands", name, row.revision)
+    return stands
 
 
 def end(store: Store, name: str, *, actor: str, reason: str) -> Acted:
@@ -148,7 +155,7 @@ def _activation(
     # Rows of each_worker jobs come from each worker itself, once it has been heard of (docs/semantics.md 5).
     frontiers = () if job.scope == "each_worker" else frontier_rows(job, effective_at, revision=revision + 1)
     change = _change(job, mark, revision, effective_at, frontiers if job.is_series else ())
-    return replace(change, passed=left.passed, adds=left.adds)
+    return replace(change, passed=left.passed, adds=left.adds) if left.passed else change
 
 
 def _part(row: JobRow, left: Left) -> Activation:
@@ -176,7 +183,7 @@ def _change(
 ) -> Activation:
     return Activation(
         name=job.name,
-        rule=canonical(job_to_plain(job)) if rule is None else rule,
+        rule=rule_text(job) if rule is None else rule,
         digest=mark,
         expected_revision=revision,
         effective_at=effective_at,

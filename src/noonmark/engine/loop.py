@@ -28,7 +28,7 @@ from noonmark.core.model import (
     Taken,
     WorkerInfo,
 )
-from noonmark.engine.activate import declare
+from noonmark.engine.activate import put_in_force
 from noonmark.engine.alerts import say_start
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.executor import Executor, Inbox
@@ -197,7 +197,8 @@ class Engine:
     async def _begin(self) -> None:
         """Say that we live, put our rules in force, see that every series has its frontier."""
         self._reckon(await self._gate.call(self.duty.beat))
-        await self._gate.call(declare, self._store, list(self._registry.jobs()), actor=self._worker)
+        declared = await self._gate.call(put_in_force, self._store, list(self._registry.jobs()), actor=self._worker)
+        self.rules.trust(row for row, is_ours in declared if is_ours)
         # A take of no row tells the version.  Read before the rules it can only be too old; then they are read again.
         asked = await self._take(0)
         self.rules.load(await self._gate.call(self._store.jobs), asked.rules_version)

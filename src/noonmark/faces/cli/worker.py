@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -71,6 +72,7 @@ def worker(
     if leash is not None:
         _stop_when_let_go(leash)
     sched = load_app(app, url=here.settings.url or None)
+    gc.freeze()  # the app's modules and jobs stay: looking through them for garbage would only make starts late
     try:
         sched.worker(concurrency=concurrency, name=name, grace=grace).run()
     finally:

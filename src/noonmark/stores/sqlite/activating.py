@@ -186,7 +186,8 @@ def _end_superseded(tx: Transaction, occurrence_id: int, job: JobRow, actor: str
 
 
 def _raise_frontier(tx: Transaction, new: NewOccurrence, job: JobRow) -> None:
-    new = replace(new, revision=job.revision)
+    if new.revision != job.revision:
+        new = replace(new, revision=job.revision)
     known = adding.find(tx, new)
     if known is None:
         adding.insert(tx, new)
