@@ -71,12 +71,7 @@ def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) ->
     """
     look = Look(job=job, row=row, facts=facts, now=now)
     if row.cancel_requested:
-        # Noted on a row that only a look can end (a frontier needs its successor); nothing else is asked any more.
-        unreached = tuple(Check(name=name, passed=None) for name, _ in CHECKS)
-        detail = {"by": row.actor, "reason": row.note}
-        return Decision(
-            verdict=Verdict.SKIP_GUARD, event=Event.CANCEL, code="cancelled", detail=detail, checks=unreached
-        )
+        return cancelled(row)
     checks: list[Check] = []
     seen: dict[str, int] = {}
     for name, ask in CHECKS:
@@ -112,6 +107,13 @@ def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) ->
         checks=tuple(checks),
         seen=seen,
     )
+
+
+def cancelled(row: Occurrence) -> Decision:
+    """Carry out a cancel that was noted on a row which only a look can end; nothing else is asked any more."""
+    unreached = tuple(Check(name=name, passed=None) for name, _ in CHECKS)
+    detail = {"by": row.actor, "reason": row.note}
+    return Decision(verdict=Verdict.SKIP_GUARD, event=Event.CANCEL, code="cancelled", detail=detail, checks=unreached)
 
 
 # --- the checks, cheapest first --------------------------------------------------------------------
