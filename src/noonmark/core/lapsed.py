@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from noonmark.core.decide import Look, bounds, guard, paused
+from noonmark.core.answers import Look
+from noonmark.core.decide import CHECKS
 from noonmark.core.model import Check, Decision, Event, Fact, Job, Micros, Occurrence, Verdict
 
 
@@ -49,7 +50,7 @@ def judge(
     if job.on_lost == "wait":
         return _wait(job, row, said, now)
     look = Look(job=job, row=row, facts=facts or {}, now=now)
-    _, closes = bounds(look)
+    _, closes = look.bounds
     if closes is not None and now >= closes:
         detail = {"closes": closes, "zone": job.tz, "last": "lost"}
         return _decision(Event.MISS, Verdict.SKIP_WINDOW, "window_closed", detail)
@@ -73,17 +74,19 @@ def _wait(job: Job, row: Occurrence, said: Mapping[str, Any], now: Micros) -> De
 
 def _held_back(look: Look) -> Decision | None:
     """A takeover is a start, so a pause and the calendar bind it; they delay it, since the run was wanted."""
-    for check in (paused, guard):
+    for name, verdict, check in CHECKS:
+        if name not in ("paused", "guard"):
+            continue
         answer = check(look)
         if answer.event is not None:
             return Decision(
-                verdict=answer.verdict or Verdict.SKIP_LEASE,
+                verdict=verdict,
                 event=answer.event,
                 code=answer.code,
                 detail=answer.detail,
-                checks=(answer.check,),
+                checks=(answer.as_check(name),),
                 recheck_at=answer.recheck_at,
-                seen=answer.seen,
+                seen=answer.versions,
             )
     return None
 

@@ -22,6 +22,7 @@ from noonmark.core.decide import cancelled, decide, slot_name
 from noonmark.core.escalate import alerts_for
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import (
+    MINUTE,
     SECOND,
     AlertWrite,
     Decision,
@@ -50,6 +51,8 @@ from noonmark.ports.store import Store
 ROUNDS = 5
 """How often one row is decided anew within one look before it is put aside for a second."""
 NO_HANDLER_RECHECK: Micros = 15 * SECOND
+ENDED_RECHECK: Micros = MINUTE
+"""What is queued for an ended job waits for a person, or for the job's return."""
 HANDED_ON_RECHECK: Micros = SECOND // 4
 """Where another living worker can run the job, it must not wait long for that worker's turn."""
 _ENDS = frozenset({Event.MISS, Event.FAIL_MANUAL, Event.CANCEL})
@@ -344,13 +347,15 @@ def _parked(decision: Decision, code: str, detail: Any, until: Micros) -> Decisi
 
 
 def _unreadable(case: Case, now: Micros) -> Decision:
-    known = case.job_row is not None and bool(case.job_row.rule)
+    code, wait = "handler_missing", NO_HANDLER_RECHECK
+    if case.job_row is not None:
+        code, wait = ("rule_unreadable", wait) if case.job_row.rule else ("job_ended", ENDED_RECHECK)
     return Decision(
         verdict=Verdict.SKIP_LEASE,
         event=Event.PARK,
-        code="rule_unreadable" if known else "handler_missing",
+        code=code,
         detail={"job": case.row.job},
-        recheck_at=now + NO_HANDLER_RECHECK,
+        recheck_at=now + wait,
     )
 
 

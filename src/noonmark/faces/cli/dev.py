@@ -43,7 +43,7 @@ def dev(ctx: click.Context, app: str, name: str, poll: float) -> int:
 
     here = Session(settings_of(ctx))
     roots = files_of(app)
-    here.remark(f"noonmark dev: {app}, store {here.settings.store_url}; Ctrl-C stops it, saving a file restarts it")
+    here.remark(here.word("dev_begins", app=app, store=here.settings.store_url))
     stop = _stop_on_signals()
     while not stop:
         before = stamps(roots)
@@ -53,11 +53,11 @@ def dev(ctx: click.Context, app: str, name: str, poll: float) -> int:
         finally:
             _end(process)
         if reason == "changed":
-            here.remark("noonmark dev: a file changed, starting anew")
+            here.remark(here.word("dev_changed"))
         elif not stop:
             if process.returncode == problems.NOT_FOUND:
                 return problems.NOT_FOUND
-            here.remark(f"noonmark dev: the worker ended (exit {process.returncode}); waiting for a change")
+            here.remark(here.word("dev_ended", code=process.returncode))
             before = stamps(roots)
             while not stop and stamps(roots) == before:
                 time.sleep(poll)

@@ -60,7 +60,7 @@ def worker(
     try:
         parse_duration(grace)
     except ValueError as error:
-        raise problems.Trouble(f"--grace: {error}") from None
+        raise problems.Trouble("bad_grace", error=str(error)) from None
     logs.set_up(form=log_format, level=log_level)
     sched = load_app(app, url=here.settings.url or None)
     try:

@@ -1,14 +1,10 @@
-"""Races that a review looked for: each test is one story of which an ordinary run shows nothing."""
+"""Races that an ordinary run shows nothing of: rules that change under a look, leases that change under a take."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
-
-import pytest
 
 from noonmark.core.model import (
     HOUR,
