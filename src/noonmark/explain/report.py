@@ -44,12 +44,13 @@ def report_text(report: Report, voice: Voice) -> str:
     workers = voice.say("verify_workers", workers=report.workers)
     if report.died:
         workers = voice.say("verify_died", workers=report.workers, died=report.died)
+    since, until = voice.span(report.since, report.until)
     lines = [
         voice.say(
             "verify_head",
             due=report.due,
-            since=voice.moment(report.since),
-            until=voice.moment(report.until),
+            since=since,
+            until=until,
             jobs=len(report.by_job),
             workers=workers,
             zone=voice.zone,

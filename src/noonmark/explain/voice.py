@@ -52,6 +52,13 @@ class Voice:
         year = "" if at.year == today.year else f" {at.year}"
         return f"{times.weekday_name(us, self.zone)} {at.day} {at:%b}{year} {self.clock(us)}"
 
+    def span(self, start: Micros, end: Micros) -> tuple[str, str]:
+        """Tell both ends of a span: with their days unless both are today, so that neither is read as the other's."""
+        today = times.local(self.now, self.zone).date()
+        both_today = all(times.local(us, self.zone).date() == today for us in (start, end))
+        tell = self.clock if both_today else self.day_and_clock
+        return tell(start), tell(end)
+
     def day_and_clock(self, us: Micros) -> str:
         """Tell an instant always with its day."""
         at = times.local(us, self.zone)

@@ -262,3 +262,10 @@ def test_an_unknown_command_names_the_nearest_and_ends_with_2(noonmark: Noonmark
 
 def test_the_rule_is_what_the_store_has(noonmark: Noonmark) -> None:
     assert noonmark("show", "digest", "--json").plain["rule"]["key"] == DIGEST.key
+
+
+def test_verify_tells_both_ends_of_its_span_with_their_day(noonmark: Noonmark) -> None:
+    since, until = noonmark("verify").out.splitlines()[0].split(" between ")[1].split(" (")[0].split(" and ")
+    assert since.split()[0] != until.split()[0]
+    assert len(since.split()) == 5
+    assert until.split()[:5][3] == since.split()[3], "both name the year"

@@ -17,7 +17,7 @@ from noonmark.faces.cli.settings import Settings, global_options
 
 EPILOG = (
     "Exit codes: 0 yes, 1 the answer is no (verify found something), 2 usage, 3 would not run or refused duplicate, "
-    "4 store out of reach, 5 not found, 130 interrupted."
+    "4 store out of reach, 5 not found, 130 interrupted, 141 unread output."
 )
 
 noonmark = LazyGroup(
@@ -55,6 +55,8 @@ def _readable(arg: str) -> str:
 
 def _run(args: list[str]) -> int:
     verbose = "-v" in args or "--verbose" in args
+    if sys.stdout is None:  # started with it closed: there is nobody to tell
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it lives as long as the process
     try:
         result = noonmark.main(args=args, prog_name="noonmark", standalone_mode=False)
         sys.stdout.flush()
@@ -73,7 +75,10 @@ def _run(args: list[str]) -> int:
         return trouble.code
     except BrokenPipeError:
         _silence_stdout()
-        return problems.OK
+        return problems.UNREAD
+    except SystemExit:  # not from a command: click met the broken pipe first, and leaves in this way
+        _silence_stdout()
+        return problems.UNREAD
     except Exception as fault:
         lang = _language(args)
         told = _as_trouble(fault, lang)
@@ -116,6 +121,12 @@ def _as_trouble(fault: Exception, lang: str) -> problems.Trouble:
         return problems.Trouble("store_unusable", error=str(fault), code=problems.UNREACHABLE)
     if isinstance(fault, StoreError):
         return problems.Trouble("store_away", error=str(fault), code=problems.UNREACHABLE)
+    if isinstance(fault, OSError):
+        error = fault.strerror or str(fault)
+        if fault.filename is not None:
+            return problems.Trouble("file_unusable", path=str(fault.filename)[:200], error=error)
+        _silence_stdout()  # what could not be written is not to be tried again at exit
+        return problems.Trouble("unwritable", error=error)
     return problems.Trouble("fault", error=f"{type(fault).__name__}: {fault}", code=problems.NO)
 
 

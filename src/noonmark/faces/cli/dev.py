@@ -7,6 +7,7 @@ but itself.
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -45,9 +46,10 @@ def dev(ctx: click.Context, app: str, name: str, poll: float) -> int:
     roots = files_of(app)
     here.remark(here.word("dev_begins", app=app, store=here.settings.store_url))
     stop = _stop_on_signals()
+    far_end, leash = os.pipe()  # only this process holds the leash: however it ends, the worker notices
     while not stop:
         before = stamps(roots)
-        process = subprocess.Popen(_command(here, app, name))
+        process = subprocess.Popen([*_command(here, app, name), "--leash", str(far_end)], pass_fds=(far_end,))
         try:
             reason = _wait(process, roots, before, poll, stop)
         finally:
@@ -61,6 +63,8 @@ def dev(ctx: click.Context, app: str, name: str, poll: float) -> int:
             before = stamps(roots)
             while not stop and stamps(roots) == before:
                 time.sleep(poll)
+    os.close(leash)
+    os.close(far_end)
     return problems.INTERRUPTED
 
 

@@ -1,7 +1,7 @@
 """What goes wrong at the command line, as one line for what, one for why, one for what to do, and an exit code.
 
 Rule of the file: exit codes are a contract (see ``noonmark --help``): 0 yes, 1 the answer is no, 2 usage, 3 would not
-run or refused, 4 store out of reach, 5 not found, 130 interrupted.
+run or refused, 4 store out of reach, 5 not found, 130 interrupted, 141 unread.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ REFUSED = 3
 UNREACHABLE = 4
 NOT_FOUND = 5
 INTERRUPTED = 130
+UNREAD = 141
+"""As SIGPIPE says it: neither yes nor no, for the answer was not read."""
 
 
 class Trouble(Exception):

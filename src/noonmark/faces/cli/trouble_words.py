@@ -48,6 +48,14 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("{error}", "", "try again, or name another store with --url"),
         ("{error}", "", "请重试，或用 --url 指定另一个存储"),
     ),
+    "file_unusable": (
+        ("cannot use {path}: {error}", "", "check the name, and that you may read and write there"),
+        ("无法使用 {path}：{error}", "", "请检查名称以及读写权限"),
+    ),
+    "unwritable": (
+        ("cannot write the answer: {error}", "", "free some space, or send the output elsewhere"),
+        ("无法写出结果：{error}", "", "请腾出空间，或把输出写到别处"),
+    ),
     "fault": (
         (
             "{error}",
