@@ -120,8 +120,9 @@ def raise_frontiers(store: Store, jobs: Sequence[tuple[Job, JobRow]], *, worker:
 def _missing(store: Store, job: Job, row: JobRow, worker: str) -> Activation | None:
     own = worker if job.scope == "each_worker" else ""
     open_rows = store.occurrences(Query(job=job.name, frontier_only=True, open_only=True, limit=10_000))
-    there = {(found.subject, found.worker) for found in open_rows}
-    newest = _newest(store, job, own)
+    # A worker's row of an older revision is no frontier of this one: it meets this one when its successor is raised.
+    there = {(found.subject, found.worker) for found in open_rows if not found.worker or found.revision >= row.revision}
+    newest = _newest(store, job, own, row.revision)
     floor = store.now() if own and newest is None else row.effective_at  # a worker's series begins with the worker
     after = max(floor, newest or floor)
     wanted = frontier_rows(job, after, revision=row.revision, worker=own)
@@ -131,10 +132,14 @@ def _missing(store: Store, job: Job, row: JobRow, worker: str) -> Activation | N
     return _change(job, row.digest, row.revision, row.effective_at, frontiers, rule=row.rule)
 
 
-def _newest(store: Store, job: Job, worker: str) -> Micros | None:
+def _newest(store: Store, job: Job, worker: str, revision: int) -> Micros | None:
     subject = worker or None
     newest = store.occurrences(Query(job=job.name, subject=subject, limit=20))
-    moments = [found.range_until or found.scheduled_for for found in newest if found.origin == "schedule"]
+    moments = [
+        found.range_until or found.scheduled_for
+        for found in newest
+        if found.origin == "schedule" and not (found.worker and found.frontier and found.revision < revision)
+    ]
     return max(moments, default=None)
 
 
