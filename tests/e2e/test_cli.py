@@ -231,6 +231,25 @@ def test_dev_starts_anew_when_a_file_changes_and_leaves_nothing_behind(folder: P
     assert all(not worker["awake"] for worker in json.loads(noonmark(folder, "leases", "--json").stdout)["workers"])
 
 
+@pytest.mark.parametrize(
+    ("where", "code"), [(">&-", 0), ("| true", 141), (">/dev/full", 2)], ids=["closed", "unread", "full"]
+)
+def test_an_output_that_takes_nothing_is_no_fault_of_noonmark(tmp_path: Path, where: str, code: int) -> None:
+    if where == ">/dev/full" and not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    line = f"{sys.executable} -m noonmark.faces.cli schema {where}; exit ${{PIPESTATUS[0]}}"
+    answer = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False)
+    assert answer.returncode == code
+    assert "fault in noonmark" not in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_a_name_too_long_for_any_file_is_told_in_words(tmp_path: Path) -> None:
+    answer = noonmark(tmp_path, "rules", "check", "x" * 5000)
+    assert answer.returncode == 2
+    assert "fault in noonmark" not in answer.stderr
+
+
 def test_a_file_that_is_no_database_ends_with_4_and_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "broken.db").write_bytes(b"this is no database" * 500)
     answer = noonmark(tmp_path, "jobs", "--url", "sqlite:///broken.db")

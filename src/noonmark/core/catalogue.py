@@ -39,8 +39,8 @@ WAIT = (
     "会自动继续；noonmark why JOB 可看最近一次检查",
 )
 LOST = (
-    "See why the worker went away (its log, memory, host): noonmark workers",
-    "查明 worker 为何消失（日志、内存、主机）：noonmark workers",
+    "See why the worker went away (its log, memory, host): noonmark leases",
+    "查明 worker 为何消失（日志、内存、主机）：noonmark leases",
 )
 
 WAITING: tuple[Reason, ...] = (
@@ -133,6 +133,16 @@ WAITING: tuple[Reason, ...] = (
         level=2,
     ),
     reason(
+        "job_ended",
+        "[The job {job}]|[Its job] was ended; what is still queued for it is kept and does not run.",
+        "[任务 {job} ]|[该任务]已终止；仍在排队的会保留，但不会运行。",
+        (
+            "Declare the job again, or cancel what is left: noonmark cancel RUN",
+            "重新声明该任务，或取消余下的：noonmark cancel RUN",
+        ),
+        level=2,
+    ),
+    reason(
         "rule_unreadable",
         "The rule [of {job} ]could not be applied here[: {error}].",
         "[任务 {job} 的]规则在此无法应用[：{error}]。",
@@ -219,8 +229,8 @@ NOT_RUN: tuple[Reason, ...] = (
         "The rule was changed before it was due[ (revision {revision})], and no longer yields this moment.",
         "到期之前规则已修改[（修订 {revision}）]，新规则不含这一时刻。",
         (
-            "noonmark rules shows what changed, when and by whom",
-            "noonmark rules 可看何时由谁改了什么",
+            "noonmark show JOB has the rule in force and since when",
+            "noonmark show JOB 可看现行规则及其生效时间",
         ),
     ),
     reason(

@@ -182,8 +182,8 @@ STORE: tuple[Reason, ...] = (
         "The store's time was moved forward[ by {shift:length}], as most workers agree; leases keep their length.",
         "存储时间按多数 worker 的时钟前移[ {shift:length}]；租约时长不变。",
         (
-            "Check the clocks of the hosts: noonmark workers",
-            "检查各主机时钟：noonmark workers",
+            "Check the clocks of the hosts: noonmark leases",
+            "检查各主机时钟：noonmark leases",
         ),
         level=2,
     ),

@@ -9,7 +9,7 @@ instant has come, not before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noonmark.core import series, times
 from noonmark.core.model import (
@@ -25,7 +25,7 @@ from noonmark.core.model import (
     State,
     Verdict,
 )
-from noonmark.core.moments import Moment, count_between, next_moment, previous_moment
+from noonmark.core.moments import Moment, count_between, moments_between, next_moment, previous_moment
 from noonmark.core.moments import default_max_delay as default_max_delay
 
 RANGE_COUNT_LIMIT = 10_000
@@ -65,6 +65,33 @@ def step(job: Job, row: Occurrence, now: Micros, *, revision: int) -> Step:
     if policy == "all":
         return Step(adds=_frontier(job, row, row.scheduled_for, revision))
     raise ValueError(f'catch_up.missed "{policy}" is unknown; write skip, latest or all')
+
+
+def leave(job: Job, row: Occurrence, until: Micros, *, revision: int, limit: int = RANGE_COUNT_LIMIT) -> Step:
+    """Judge a frontier row that nobody looked at before its rule was changed or ended, by that rule's ``missed`` policy.
+
+    Args:
+        job: the rule that was in force.
+        row: its frontier row, scheduled at ``until`` or before.
+        until: the instant the rule was in force until, UTC microseconds.
+        revision: of ``job``, stamped on what is added.
+        limit: with ``missed: all``, at most so many rows at once; the last of them then is the frontier, for the rest.
+
+    Returns:
+        What the moments after the row's and up to ``until`` leave behind; ``decision`` None means that the row itself
+        is still wanted.  A frontier among ``adds`` says that there is more.
+    """
+    if job.catch_up.missed == "all":
+        moments = moments_between(job, row.scheduled_for, until, limit=limit + 1)
+        is_more = len(moments) > limit
+        del moments[limit:]
+        rows = [_row(job, row, moment, revision, frontier=False) for moment in moments]
+        if is_more:
+            rows[-1] = replace(rows[-1], frontier=True)
+        return Step(adds=tuple(rows))
+    judged = step(job, row, until, revision=revision)
+    adds = tuple(replace(new, frontier=False) for new in judged.adds if new.scheduled_for <= until)
+    return Step(adds=adds, decision=judged.decision)
 
 
 def _latest(job: Job, row: Occurrence, now: Micros, revision: int) -> Step:

@@ -15,7 +15,7 @@ from typing import Any
 
 from noonmark.core import conditions, times
 from noonmark.core.answers import Answer, Look, misses, passes, skips, unknown, waits
-from noonmark.core.model import MINUTE, Check, Decision, Event, Fact, Job, Micros, Occurrence, Verdict
+from noonmark.core.model import MINUTE, SECOND, Check, Decision, Event, Fact, Job, Micros, Occurrence, Verdict
 
 LATE_AFTER: Micros = MINUTE
 """A first look later than this is a catch-up, not an ordinary start that was a little slow."""
@@ -37,15 +37,19 @@ def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) ->
     """
     look = Look(job=job, row=row, facts=facts, now=now)
     if row.cancel_requested:
-        # Noted on a row that only a look can end (a frontier needs its successor); nothing else is asked any more.
-        detail = {"by": row.actor, "reason": row.note}
-        return _decision(Verdict.SKIP_GUARD, Event.CANCEL, "cancelled", detail, answers={})
+        return cancelled(row)
     answers: dict[str, Answer] = {}
     for name, _, check in CHECKS:
         answers[name] = check(look)
         if not answers[name].passed:
             return _refusal(look, name, answers)
     return _decision(Verdict.SHOULD_RUN, Event.START, "ready", {"late": look.late}, answers=answers)
+
+
+def cancelled(row: Occurrence) -> Decision:
+    """Carry out a cancel that was noted on a row which only a look can end; nothing else is asked any more."""
+    detail = {"by": row.actor, "reason": row.note}
+    return _decision(Verdict.SKIP_GUARD, Event.CANCEL, "cancelled", detail, answers={})
 
 
 # --- the checks, in the order of the table ----------------------------------------------------------
@@ -101,12 +105,13 @@ def window(look: Look) -> Answer:
 
 
 def limit(look: Look) -> Answer:
-    """``max_delay`` binds the first start only: later attempts are bound by the window alone (DESIGN 2)."""
+    """``max_delay`` binds the first start only: later attempts are bound by the window alone (docs/semantics.md 2)."""
     row = look.row
     if row.expires_at is None or row.first_started_at is not None:
         return passes("no limit")
     allowed = row.expires_at - row.scheduled_for
-    wanted, seen = f"at most {times.length_text(allowed)} late", f"{times.length_text(look.late)} late"
+    wanted = f"at most {times.length_text(allowed)} late"
+    seen = f"{times.length_text(look.late)} late" if look.late >= SECOND else "on time"
     if look.now > row.expires_at:
         detail = {"late": look.late, "allowed": allowed, "last": row.code}
         return misses("limit_passed", detail, wanted=wanted, seen=seen)
@@ -190,7 +195,7 @@ CHECKS: tuple[tuple[str, Verdict, Callable[[Look], Answer]], ...] = (
     ("guard", Verdict.SKIP_GUARD, guard),
     ("window", Verdict.SKIP_WINDOW, window),
     ("limit", Verdict.SKIP_EXPIRED, limit),
-    # before the conditions: a finished digest must not wait for fresh data (DESIGN 11)
+    # before the conditions: a finished digest must not wait for fresh data (docs/semantics.md 3)
     ("duplicate", Verdict.SKIP_DUPLICATED, duplicate),
     # the dear one: asked only when a "yes" would start a run
     ("dependency", Verdict.SKIP_DEP, dependency),
@@ -246,7 +251,7 @@ def _over_already(look: Look, name: str, answers: dict[str, Answer]) -> str:
 
 
 def _within_limits(look: Look, recheck_at: Micros | None) -> Micros | None:
-    """Never look again later than the moment at which the answer changes by itself (DESIGN 1, parking)."""
+    """Never look again later than the moment at which the answer changes by itself (docs/semantics.md 1, parking)."""
     if recheck_at is None:
         return None
     row, (_, closes) = look.row, look.bounds

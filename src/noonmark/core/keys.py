@@ -43,7 +43,7 @@ __all__ = [
 
 
 def default_template(job: Job) -> str:
-    """Return the template of a job that names none (DESIGN 2)."""
+    """Return the template of a job that names none (docs/semantics.md 2)."""
     return "{job}:{subject}:{event.id}" if isinstance(job.trigger, OnEvent) else "{job}:{subject}:{scheduled_for}"
 
 

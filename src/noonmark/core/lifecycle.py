@@ -1,7 +1,7 @@
 """The life of an occurrence: one literal table of state x event -> state.
 
 Rules of the file: everything that changes a state is in ``TRANSITIONS``; nothing elsewhere names a target state.  The
-picture in the docs is drawn from this table.  (DESIGN 2; S10 in the invariants.)
+picture in the docs is drawn from this table.  (docs/semantics.md 2.)
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (SKIPPED, Event.REOPEN): PENDING,
 }
 
-CANCEL_WINS_OVER = frozenset({Event.FAIL_RETRY, Event.FAIL_MANUAL, Event.HAND_BACK, Event.TAKEOVER, Event.MISS})
+CANCEL_WINS_OVER = frozenset(
+    {Event.FAIL_RETRY, Event.FAIL_MANUAL, Event.HAND_BACK, Event.TAKEOVER, Event.MISS, Event.SKIP}
+)
 """With a cancel requested these become CANCEL: a success that wins the race stands, any other end does not."""
 
 
@@ -57,7 +59,7 @@ def next_state(state: State, event: Event) -> State | None:
 
 
 def effective_event(event: Event, *, cancel_requested: bool) -> Event:
-    """Return the event that counts once a requested cancel is taken into account (DESIGN 5, cancelling)."""
+    """Return the event that counts once a requested cancel is taken into account (docs/semantics.md 5, cancelling)."""
     return Event.CANCEL if cancel_requested and event in CANCEL_WINS_OVER else event
 
 

@@ -2,7 +2,7 @@
 
 Promise: moments strictly increase, searching forwards and backwards tells one story, and no search is unbounded.  Rule
 of the file: a moment is derived from the rule alone; no row, no store and no last run is looked at (a grid belongs to
-the rule, DESIGN 4).
+the rule, docs/semantics.md 4).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from noonmark.core.model import HOUR, MINUTE, At, Cron, Every, Job, Micros
 class Moment:
     """One due moment of a rule.
 
-    ``identity`` outlives edits and zone-data updates (DESIGN 4); ``nominal`` is the local time meant, with its zone;
+    ``identity`` outlives edits and new zone data (docs/semantics.md 4); ``nominal`` is the local time meant, with its zone;
     ``meant`` is that time as wall-clock microseconds where the clock at ``at`` shows another one (the end of a gap).
     """
 
@@ -110,7 +110,7 @@ def count_between(job: Job, after: Micros, until: Micros, *, limit: int) -> int:
 
 
 def default_max_delay(job: Job, scheduled: Micros) -> Micros | None:
-    """Return how late a first start may be, microseconds; None is without limit (DESIGN 6).
+    """Return how late a first start may be, microseconds; None is without limit (docs/semantics.md 6).
 
     The rule's own ``max_delay`` comes first.  Else a window limits by its end, and ``at`` has no limit; ``cron`` and
     ``every`` allow the shortest gap of the rule, at least a minute and at most an hour.

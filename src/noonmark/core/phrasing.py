@@ -79,12 +79,12 @@ def _moment(value: Any, lang: str, zone: str) -> str:
     return times.stamp_text(us, zone).removesuffix(":00")
 
 
-def _length(value: Any, lang: str, _zone: str) -> str:
-    us = _micros(value)
+def length(us: int, lang: str) -> str:
+    """Return a length of time (microseconds) in words of ``lang``, two units at most."""
     if lang != "zh":
         return times.length_text(us)
     if us < 0:
-        return f"-{_length(-us, lang, _zone)}"
+        return f"-{length(-us, lang)}"
     if us < SECOND:
         return f"{us // 1000} 毫秒"
     for size, unit, small, part in (
@@ -96,6 +96,10 @@ def _length(value: Any, lang: str, _zone: str) -> str:
             rest = us % size // small
             return f"{us // size} {unit} {rest} {part}" if rest else f"{us // size} {unit}"
     return f"{us / SECOND:.1f} 秒" if us % SECOND >= SECOND // 10 else f"{us // SECOND} 秒"
+
+
+def _length(value: Any, lang: str, _zone: str) -> str:
+    return length(_micros(value), lang)
 
 
 def _late(value: Any, lang: str, zone: str) -> str:
@@ -136,11 +140,16 @@ _DAYS = {
 }
 
 
+def day(name: str, lang: str) -> str:
+    """Return a day of the week in full; ``name`` is its English short form."""
+    return _DAYS[name][lang == "zh"]
+
+
 def _day(value: Any, lang: str, _zone: str) -> str:
-    return _DAYS[value][lang == "zh"]
+    return day(value, lang)
 
 
-_STATES = {
+STATES = {
     "PENDING": ("still waiting", "等待中"),
     "RUNNING": ("running", "运行中"),
     "SUCCESS": ("done", "已成功"),
@@ -151,8 +160,13 @@ _STATES = {
 }
 
 
+def state(value: object, lang: str) -> str:
+    """Return a state in a word or two; one of a newer version by its name."""
+    return STATES.get(str(value), (str(value), str(value)))[lang == "zh"]
+
+
 def _state(value: Any, lang: str, _zone: str) -> str:
-    return _STATES[str(value)][lang == "zh"]
+    return STATES[str(value)][lang == "zh"]
 
 
 BECAUSE = {
@@ -167,6 +181,7 @@ BECAUSE = {
     "holder_alive": ("its worker had lost the lease", "运行它的 worker 失去了租约"),
     "handed_back": ("its worker had stopped", "运行它的 worker 已停止"),
     "handler_missing": ("no worker had the code for it", "没有 worker 有它的代码"),
+    "job_ended": ("the job had been ended", "任务已终止"),
     "rule_unreadable": ("its rule could not be applied", "其规则无法应用"),
     "start_failed": ("it could not be started", "一直无法启动"),
 }

@@ -47,7 +47,7 @@ def delay(retry: Retry, failures: int, dice: float) -> Micros:
 
 
 def failures_of(row: Occurrence) -> int:
-    """Return how many attempts of a row that just failed have failed: lost ones do not count (DESIGN 6)."""
+    """Return how many attempts of a row that just failed have failed: lost ones do not count (docs/semantics.md 6)."""
     return max(1, row.attempt - row.takeovers)
 
 

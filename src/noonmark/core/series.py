@@ -258,7 +258,7 @@ def _window_today(job: Job, start: Micros) -> tuple[Micros | None, Micros | None
 
 
 def _explicit_limit(job: Job, scheduled: Micros) -> Micros | None:
-    """Rows that a caller adds have a limit only where the rule sets one (DESIGN 6)."""
+    """Rows that a caller adds have a limit only where the rule sets one (docs/semantics.md 6)."""
     return None if job.catch_up.max_delay is None else scheduled + job.catch_up.max_delay
 
 

@@ -1,8 +1,8 @@
 """Declared rules on their way into the store, and the watch over frontiers.
 
 Promises: an unchanged rule changes nothing; two replicas that declare the same rule agree, whoever was first; an active
-series never stays without its open frontier (I13).  What was missed while nobody was awake is left to
-``core/catchup.py``.
+series never stays without its open frontier (I13).  What was missed while nobody was awake is derived by
+``core/catchup.py``: at the first look, or here, from the rule that was in force, before another takes its place.
 
 Rule of the file: synchronous, to be called in the store thread or by a command line; every write is guarded by the
 revision that was read.
@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
 from noonmark.core.codec import canonical, digest, job_to_plain
-from noonmark.core.model import Activation, Job, JobRow, Micros, NewOccurrence, OnEvent, Query
+from noonmark.core.model import Act, Acted, Activation, Job, JobRow, Micros, NewOccurrence, OnEvent, Query
 from noonmark.core.series import frontier_rows
+from noonmark.engine.leaving import Left, left_behind
 from noonmark.ports.store import Store
 
 BATCH = 500
 _T = TypeVar("_T")
-_ROUNDS = 3
+_ROUNDS = 5
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -36,29 +38,67 @@ def declare(store: Store, jobs: Iterable[Job], *, actor: str) -> list[JobRow]:
 
     Returns:
         The job rows as they are now.  Where another process changed a rule at the same moment we read again and declare
-        again, three times at most; after that its rule stands.
+        again, five times at most; after that its rule stands.
     """
     wanted = {job.name: job for job in jobs}
     digests = {name: digest(job) for name, job in wanted.items()}
     rows: dict[str, JobRow] = {}
-    for _ in range(_ROUNDS):
+    rounds = 0
+    while rounds < _ROUNDS:
         names = None if len(wanted) > BATCH else list(wanted)
         rows = {row.name: row for row in store.jobs(names) if row.name in wanted}
         changed = [job for name, job in wanted.items() if name not in rows or rows[name].digest != digests[name]]
         if not changed:
             break
         effective_at = store.now()
+        left = left_behind(store, [rows[job.name] for job in changed if job.name in rows], effective_at)
         for batch in _batches(changed, BATCH):
-            changes = [_activation(job, digests[job.name], rows.get(job.name), effective_at) for job in batch]
+            changes = [_activation(job, digests[job.name], rows.get(job.name), effective_at, left) for job in batch]
             answers = store.activate(secrets.token_hex(8), changes, actor=actor)
             rows.update((row.name, row) for row in answers)
         if all(rows[name].digest == digests[name] for name in wanted):
             break
+        rounds += not any(each.is_part for each in left.values())  # steps of a long way are no failures
     for name in wanted:
         if rows[name].digest != digests[name]:
             revision = rows[name].revision
             _LOG.warning("job %s: another process keeps changing the rule; revision %d stands", name, revision)
     return list(rows.values())
+
+
+def end(store: Store, name: str, *, actor: str, reason: str) -> Acted:
+    """Take a job's rule back, as of now: what it missed until then is on record, what is queued waits with a reason.
+
+    Args:
+        name: of the job.
+        actor, reason: who ends it, and why.
+
+    Returns:
+        The store's answer; ``refused`` only where workers looked at the job's series each time we tried.
+    """
+    acted = Acted(outcome="not_found")
+    rounds = 0
+    while rounds < _ROUNDS:
+        until = store.now()
+        rows = store.jobs([name])
+        left = left_behind(store, rows, until).get(name, Left())
+        if left.is_part:
+            store.activate(secrets.token_hex(8), [_part(rows[0], left)], actor=actor)
+            continue
+        act = Act(
+            kind="end_job",
+            actor=actor,
+            reason=reason,
+            job=name,
+            effective_at=until,
+            passed=left.passed,
+            adds=left.adds,
+        )
+        acted = store.act(secrets.token_hex(8), act)
+        if acted.outcome != "refused":
+            break
+        rounds += 1
+    return acted
 
 
 def raise_frontiers(store: Store, jobs: Sequence[tuple[Job, JobRow]], *, worker: str, actor: str) -> int:
@@ -80,8 +120,9 @@ def raise_frontiers(store: Store, jobs: Sequence[tuple[Job, JobRow]], *, worker:
 def _missing(store: Store, job: Job, row: JobRow, worker: str) -> Activation | None:
     own = worker if job.scope == "each_worker" else ""
     open_rows = store.occurrences(Query(job=job.name, frontier_only=True, open_only=True, limit=10_000))
-    there = {(found.subject, found.worker) for found in open_rows}
-    newest = _newest(store, job, own)
+    # A worker's row of an older revision is no frontier of this one: it meets this one when its successor is raised.
+    there = {(found.subject, found.worker) for found in open_rows if not found.worker or found.revision >= row.revision}
+    newest = _newest(store, job, own, row.revision)
     floor = store.now() if own and newest is None else row.effective_at  # a worker's series begins with the worker
     after = max(floor, newest or floor)
     wanted = frontier_rows(job, after, revision=row.revision, worker=own)
@@ -91,18 +132,42 @@ def _missing(store: Store, job: Job, row: JobRow, worker: str) -> Activation | N
     return _change(job, row.digest, row.revision, row.effective_at, frontiers, rule=row.rule)
 
 
-def _newest(store: Store, job: Job, worker: str) -> Micros | None:
+def _newest(store: Store, job: Job, worker: str, revision: int) -> Micros | None:
     subject = worker or None
     newest = store.occurrences(Query(job=job.name, subject=subject, limit=20))
-    moments = [found.range_until or found.scheduled_for for found in newest if found.origin == "schedule"]
+    moments = [
+        found.range_until or found.scheduled_for
+        for found in newest
+        if found.origin == "schedule" and not (found.worker and found.frontier and found.revision < revision)
+    ]
     return max(moments, default=None)
 
 
-def _activation(job: Job, mark: str, row: JobRow | None, effective_at: Micros) -> Activation:
+def _activation(
+    job: Job, mark: str, row: JobRow | None, effective_at: Micros, left_by: Mapping[str, Left]
+) -> Activation:
     revision = row.revision if row is not None else 0
-    # Rows of each_worker jobs come from each worker itself, once it has been heard of (DESIGN 5).
+    left = left_by.get(job.name, Left())
+    if row is not None and left.is_part:
+        return _part(row, left)
+    # Rows of each_worker jobs come from each worker itself, once it has been heard of (docs/semantics.md 5).
     frontiers = () if job.scope == "each_worker" else frontier_rows(job, effective_at, revision=revision + 1)
-    return _change(job, mark, revision, effective_at, frontiers if job.is_series else ())
+    change = _change(job, mark, revision, effective_at, frontiers if job.is_series else ())
+    return replace(change, passed=left.passed, adds=left.adds)
+
+
+def _part(row: JobRow, left: Left) -> Activation:
+    """Return a step on the way: the rule stays, its frontier moves on."""
+    return Activation(
+        name=row.name,
+        rule=row.rule,
+        digest=row.digest,
+        expected_revision=row.revision,
+        effective_at=row.effective_at,
+        event=row.event,
+        passed=left.passed,
+        adds=left.adds,
+    )
 
 
 def _change(

@@ -45,9 +45,7 @@ class Watchdog:
 
     async def check_own(self) -> None:
         """Check the jobs of scope each_worker that run here: their series begins with this worker."""
-        names = [job.name for job in self._registry.jobs()]
-        rows = [row for name in names if (row := self._rules.row(name)) is not None]
-        await self._raise([row for row in rows if (job := self._rules.job(row.name)) and job.scope == "each_worker"])
+        await self._raise(self._rules.own_rows())
 
     async def check_some(self) -> None:
         """Check the next page of jobs, and our own per-worker ones."""

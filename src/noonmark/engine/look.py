@@ -18,10 +18,11 @@ from typing import Any, Protocol
 
 from noonmark.core import catchup, lapsed
 from noonmark.core.codec import checks_to_json
-from noonmark.core.decide import decide, slot_name
+from noonmark.core.decide import cancelled, decide, slot_name
 from noonmark.core.escalate import alerts_for
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import (
+    MINUTE,
     SECOND,
     AlertWrite,
     Decision,
@@ -50,6 +51,8 @@ from noonmark.ports.store import Store
 ROUNDS = 5
 """How often one row is decided anew within one look before it is put aside for a second."""
 NO_HANDLER_RECHECK: Micros = 15 * SECOND
+ENDED_RECHECK: Micros = MINUTE
+"""What is queued for an ended job waits for a person, or for the job's return."""
 HANDED_ON_RECHECK: Micros = SECOND // 4
 """Where another living worker can run the job, it must not wait long for that worker's turn."""
 _ENDS = frozenset({Event.MISS, Event.FAIL_MANUAL, Event.CANCEL})
@@ -156,6 +159,8 @@ class Looker:
         case.fixed, case.adds = None, ()
         if case.job is None:
             case.fixed = _unreadable(case, self._now())
+            if case.row.cancel_requested and not case.row.frontier:  # no rule is needed to end what has no successor
+                case.fixed = cancelled(case.row)
             return
         try:
             if case.row.is_lapsed:
@@ -163,7 +168,8 @@ class Looker:
             elif case.row.frontier:
                 assert case.job_row is not None
                 step = catchup.step(case.job, case.row, self._now(), revision=case.job_row.revision)
-                case.adds, case.fixed = step.adds, step.decision
+                case.adds = step.adds
+                case.fixed = None if case.row.cancel_requested else step.decision
         except Exception as error:
             _LOG.exception("row %s of job %s could not be looked at", case.row.run_id, case.row.job)
             case.fixed = _broken(error, self._now())
@@ -195,7 +201,7 @@ class Looker:
             case.job, case.job_row, case.handler = fresh.job, fresh.job_row, fresh.handler
             case.known = {}
             await self._prepare(case)
-            if put_aside:
+            if put_aside and (case.fixed is None or case.fixed.event in _STARTS):
                 case.fixed = Decision(
                     verdict=Verdict.SKIP_LEASE,
                     event=Event.PARK,
@@ -341,13 +347,15 @@ def _parked(decision: Decision, code: str, detail: Any, until: Micros) -> Decisi
 
 
 def _unreadable(case: Case, now: Micros) -> Decision:
-    known = case.job_row is not None and bool(case.job_row.rule)
+    code, wait = "handler_missing", NO_HANDLER_RECHECK
+    if case.job_row is not None:
+        code, wait = ("rule_unreadable", wait) if case.job_row.rule else ("job_ended", ENDED_RECHECK)
     return Decision(
         verdict=Verdict.SKIP_LEASE,
         event=Event.PARK,
-        code="rule_unreadable" if known else "handler_missing",
+        code=code,
         detail={"job": case.row.job},
-        recheck_at=now + NO_HANDLER_RECHECK,
+        recheck_at=now + wait,
     )
 
 

@@ -31,6 +31,7 @@ class Rules:
         self._parsed: dict[str, tuple[str, Job | None]] = {}  # name -> (rule text, job); None = unreadable
         self._runnable: dict[str, Micros] = {}
         self._upstream: frozenset[str] = frozenset()
+        self._own: tuple[str, ...] = ()
         self.version = -1
 
     def load(self, rows: Iterable[JobRow], version: int) -> None:
@@ -38,10 +39,14 @@ class Rules:
         self._rows = {row.name: row for row in rows}
         self.version = version
         self._runnable = {}
+        own = []
         for handler_job in self._registry.jobs():
             job = self.job(handler_job.name)
             if job is not None:
                 self._runnable[job.name] = job.lease
+                if job.scope == "each_worker":
+                    own.append(job.name)
+        self._own = tuple(own)
         names = (row.name for row in self._rows.values() if _UPSTREAM_MARK in row.rule)
         readable = (job for name in names if (job := self.job(name)) is not None)
         self._upstream = frozenset(
@@ -68,6 +73,10 @@ class Rules:
     def rows(self) -> list[JobRow]:
         """Return every job row."""
         return list(self._rows.values())
+
+    def own_rows(self) -> list[JobRow]:
+        """Return the rows of the jobs that every worker runs for itself, and that run here."""
+        return [row for name in self._own if (row := self._rows.get(name)) is not None]
 
     def job(self, name: str) -> Job | None:
         """Return the rule in force; None when the job is unknown, ended, or its rule cannot be read."""

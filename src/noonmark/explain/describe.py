@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from noonmark.core.durations import format_duration
+from noonmark.core import phrasing, times
 from noonmark.core.model import At, Cron, Every, FlagSet, Job, Manual, OnEvent, Trigger, Window
 
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -16,23 +16,38 @@ _ZH_DAYS = dict(zip(_DAYS, "日一二三四五六", strict=True))
 
 def trigger_text(trigger: Trigger, lang: str = "en") -> str:
     """Say when a job is due, with its zone where the zone matters."""
+    words = rule_text(trigger, lang)
+    if not isinstance(trigger, (Cron, At)):
+        return words
+    return f"{words}，{trigger.tz}" if lang == "zh" else f"{words} {trigger.tz}"
+
+
+def rule_text(trigger: Trigger, lang: str = "en") -> str:
+    """Say when a job is due, without its zone."""
     zh = lang == "zh"
     match trigger:
         case Cron():
-            return f"{cron_text(trigger.expression, lang)}{' ' if not zh else '，'}{trigger.tz}"
+            return cron_text(trigger.expression, lang)
         case Every():
-            period = format_duration(trigger.period)
+            period = phrasing.length(trigger.period, lang)
             return f"每 {period}" if zh else f"every {period}"
         case At():
-            shown = ", ".join(trigger.moments[:3]) + (" …" if len(trigger.moments) > 3 else "")
-            return f"于 {shown}（{trigger.tz}）" if zh else f"at {shown} {trigger.tz}"
+            shown = ", ".join(_moment(text, trigger.tz) for text in trigger.moments[:3])
+            shown += " …" if len(trigger.moments) > 3 else ""
+            return f"于 {shown}" if zh else f"at {shown}"
         case OnEvent():
-            delay = format_duration(trigger.delay) if trigger.delay else ""
+            delay = phrasing.length(trigger.delay, lang) if trigger.delay else ""
             if zh:
                 return f"事件 {trigger.name}" + (f" 之后 {delay}" if delay else "")
             return f"{delay} after event {trigger.name}" if delay else f"on event {trigger.name}"
         case Manual():
             return "由人或程序发起" if zh else "when asked"
+
+
+def _moment(text: str, tz: str) -> str:
+    """Return a listed moment as the local time it is."""
+    us = times.parse_instant(text, tz)
+    return f"{times.local_date(us, tz)} {times.clock_text(us, tz)}"
 
 
 def trigger_source(trigger: Trigger, lang: str = "en") -> str:
@@ -70,8 +85,8 @@ def window_text(window: Window | None, lang: str = "en") -> str:
     if window is None:
         return "不限" if zh else "always"
     if window.length is not None:
-        length = format_duration(window.length)
-        return f"到期后 {length} 内" if zh else f"{length} after the scheduled time"
+        length = phrasing.length(window.length, lang)
+        return f"到期后 {length}内" if zh else f"{length} after the scheduled time"
     across = ("（跨午夜）" if zh else " (across midnight)") if window.crosses_midnight else ""
     return f"{window.start}-{window.end}{across}"
 

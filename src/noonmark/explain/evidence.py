@@ -29,7 +29,8 @@ def shown_checks(scene: Scene, replayed: Decision | None = None) -> tuple[Shown,
 def recorded_checks(scene: Scene) -> tuple[Check, ...]:
     """Return the checks of the last ledger line that recorded any."""
     for line in reversed(scene.story.ledger):
-        checks = codec.checks_from_json(line.checks or "[]")
+        # A look at a lapsed run asks about its lease only; who holds that is told from the attempts.
+        checks = tuple(check for check in codec.checks_from_json(line.checks or "[]") if check.name != "lease")
         if checks:
             return checks
     return ()
@@ -96,11 +97,11 @@ def _lease(scene: Scene) -> Shown:
     row, voice = scene.row, scene.voice
     if row.state is State.RUNNING:
         held = voice.moment(row.due_at) if row.due_at is not None else "?"
-        seen = voice.say("check_lease_held", worker=scene.name_of(row.holder), until=held, at=held, fence=row.fence)
+        seen = voice.say("check_lease_held", worker=scene.name_of(row.holder), at=held, fence=scene.fence(row.fence))
         return Shown(name="lease", ok=not row.looking, seen=seen)
     if scene.story.attempts:
         last = scene.story.attempts[-1]
-        seen = voice.say("check_lease_was", worker=scene.name_of(last.worker), fence=last.fence)
+        seen = voice.say("check_lease_was", worker=scene.name_of(last.worker), fence=scene.fence(last.fence))
         return Shown(name="lease", ok=True, seen=seen)
     if row.state in (State.PENDING, State.FAILED_RETRYING):
         return Shown(name="lease", ok=None, seen=voice.say("check_lease_free"))

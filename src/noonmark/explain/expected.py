@@ -18,7 +18,7 @@ MOMENTS_LIMIT = 200_000
 
 
 class TooMany(Exception):
-    """The span holds more moments of a job than are recomputed at once."""
+    """The span holds more moments of a job, whose name is the argument, than are recomputed at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ def _between(job: Job, reign: Reign, subjects: list[str], after: Micros, until: 
         return []
     moments = series.moments_between(job, after, until, limit=MOMENTS_LIMIT + 1)
     if len(moments) > MOMENTS_LIMIT:
-        raise TooMany(f"{job.name} was due more than {MOMENTS_LIMIT} times")
+        raise TooMany(job.name)
     return [
         Promise(job=job.name, subject=subject, identity=moment.identity, at=moment.at, revision=reign.row.revision)
         for moment in moments

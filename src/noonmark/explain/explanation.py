@@ -65,6 +65,7 @@ class Scene:
     voice: Voice
     related: Mapping[int, Occurrence] = field(default_factory=dict)  # holders, occupants, stand-ins by id
     duplicates: tuple[int, ...] = ()  # ids that were refused because of this key
+    following: Occurrence | None = None  # the next open row of the job, where the newest was asked for
     facts: Mapping[str, Fact] = field(default_factory=dict)  # as they are now, for open rows
 
     @property
@@ -85,6 +86,11 @@ class Scene:
         """Return a worker's name for people."""
         known = self.worker(incarnation)
         return known.name if known is not None else (incarnation or "?")
+
+    def fence(self, fence: int) -> str:
+        """Tell a fence by its place among the attempts, ``#2``: the number itself is for programs."""
+        older = sum(1 for attempt in self.story.attempts if attempt.fence < fence)
+        return f"#{older + 1}"
 
     @property
     def tries(self) -> int:

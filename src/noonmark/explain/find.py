@@ -5,13 +5,13 @@ Rule of the file: reads only.  Nothing found is an answer (``NotFound``) that sa
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from noonmark.core import codec, times
 from noonmark.core.model import DAY, MINUTE, SECOND, Job, JobRow, Micros, Occurrence, Query, Verdict
+from noonmark.explain.messages import message
+from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
 from noonmark.ports.store import Store
 
 NOISE = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value})
@@ -19,11 +19,24 @@ NOISE = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value}
 
 
 class NotFound(LookupError):
-    """There is no such job, occurrence or key.  ``hint`` says what to do."""
+    """There is no such job, occurrence or key: ``what`` and ``do`` are messages, told in the reader's language."""
 
-    def __init__(self, what: str, hint: str = "") -> None:
-        super().__init__(what)
-        self.hint = hint
+    def __init__(self, what: str, do: str = "", /, **args: object) -> None:
+        super().__init__(message(what, "en", **args))
+        self._what, self._do, self._args = what, do, args
+
+    @property
+    def hint(self) -> str:
+        """What to do, in English."""
+        return self.do("en")
+
+    def what(self, lang: str) -> str:
+        """Return what is not there."""
+        return message(self._what, lang, **self._args)
+
+    def do(self, lang: str) -> str:
+        """Return what to do about it."""
+        return message(self._do, lang, **self._args) if self._do else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +59,7 @@ class Found:
     job_row: JobRow | None
     job: Job | None
     asked: Asked | None = None
+    following: Occurrence | None = None  # the job's next open row, where the newest one was asked for
 
 
 def parse_at(text: str, tz: str) -> Asked:
@@ -103,12 +117,12 @@ def find(
     if occurrence_id is not None:
         rows = store.occurrences(Query(ids=(occurrence_id,)))
         if not rows:
-            raise NotFound(f"there is no occurrence r{occurrence_id}", "noonmark history")
+            raise NotFound("no_occurrence", "do_history", number=occurrence_id)
         return _with_job(store, rows[0])
     if key is not None:
         return _with_job(store, _by_key(store, key, name))
     if name is None:
-        raise NotFound("say which job, key or occurrence", "noonmark jobs")
+        raise NotFound("say_which", "do_jobs")
     job_row = the_job(store, name)
     job = read_rule(job_row)
     found = Found(name=name, row=None, job_row=job_row, job=job)
@@ -116,8 +130,12 @@ def find(
         return _by_time(store, found, parse_at(at, tz or (job.tz if job is not None else "UTC")))
     row = newest(store, name, now)
     if row is None:
-        raise NotFound(f"nothing is recorded for {name} yet", f"noonmark next {name}")
-    return _dated(store, replace(found, row=row))
+        raise NotFound("nothing_recorded", "do_next", name=name)
+    coming = Query(
+        job=name, subject=row.subject, open_only=True, scheduled_from=row.scheduled_for + 1, oldest_first=True, limit=1
+    )
+    following = next(iter(store.occurrences(coming)), None)
+    return _dated(store, replace(found, row=row, following=following))
 
 
 def the_job(store: Store, name: str) -> JobRow:
@@ -125,9 +143,10 @@ def the_job(store: Store, name: str) -> JobRow:
     rows = store.jobs([name])
     if rows:
         return rows[0]
+    import difflib  # only on the way to an error
+
     near = difflib.get_close_matches(name, [row.name for row in store.jobs()], n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else "noonmark jobs lists them; a worker registers the jobs of its app"
-    raise NotFound(f"there is no job {name!r} in {store.url}", hint)
+    raise NotFound("no_job", "do_near" if near else "do_register", name=name, url=store.url, near="".join(near))
 
 
 def read_rule(row: JobRow) -> Job | None:
@@ -139,26 +158,39 @@ def read_rule(row: JobRow) -> Job | None:
 
 
 def newest(store: Store, name: str, now: Micros) -> Occurrence | None:
-    """Return the newest due occurrence that matters; else the newest due one; else the next one to come."""
+    """Return the newest occurrence that has an outcome, runs or is in trouble; else the newest due; else the next."""
     due = store.occurrences(Query(job=name, scheduled_until=now + 1, limit=200))
-    for matters in _ORDER:
+    for matters in (_has_a_story, _is_no_shadow, _is_any):
         for row in due:
-            if matters(row):
+            if matters(row, now):
                 return row
     coming = store.occurrences(Query(job=name, scheduled_from=now, oldest_first=True, limit=1))
     return coming[0] if coming else None
 
 
-_ORDER: tuple[Callable[[Occurrence], bool], ...] = (
-    lambda row: row.verdict not in NOISE and row.range_until is None,
-    lambda _: True,
-)
+def _is_any(_row: Occurrence, _now: Micros) -> bool:
+    return True
+
+
+def _is_no_shadow(row: Occurrence, _now: Micros) -> bool:
+    return row.verdict not in NOISE and row.range_until is None
+
+
+def _has_a_story(row: Occurrence, now: Micros) -> bool:
+    """A row that is due this very second is about to be taken up: about it there is nothing to tell yet."""
+    if not _is_no_shadow(row, now):
+        return False
+    if row.code == "worker_gone":  # the end of one worker's own series says nothing about the job
+        return False
+    outcome = outcome_of(row, now)
+    due_at = row.due_at if row.due_at is not None else row.scheduled_for
+    return outcome != "planned" and (outcome != "due" or due_at <= now - OVERDUE_AFTER)
 
 
 def _by_key(store: Store, key: str, name: str | None) -> Occurrence:
     rows = store.occurrences(Query(key=key, job=name, limit=200))
     if not rows:
-        raise NotFound(f"no occurrence ever had the key {key!r}", "noonmark history JOB shows keys")
+        raise NotFound("no_key", "do_history_keys", key=key)
     holders = [row for row in rows if row.claimed]
     return max(holders or rows, key=lambda row: (row.generation, row.id))
 

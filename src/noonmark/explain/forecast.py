@@ -1,6 +1,6 @@
 """What is coming: a job's next moments, in local time and UTC, with what daylight saving and the guards make of them.
 
-Rule of the file: pure; the rule and the time are arguments.  A forecast shows, it never decides (DESIGN 1).
+Rule of the file: pure; the rule and the time are arguments.  A forecast shows, it never decides (docs/semantics.md 1).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from noonmark.core import series, times
+from noonmark.core import phrasing, series, times
 from noonmark.core.model import Cron, Job, JobRow, Micros
 from noonmark.explain.voice import Voice
 
@@ -54,7 +54,7 @@ def coming(
         found.append(
             Coming(
                 at=moment.at,
-                local=f"{times.weekday_name(moment.at, voice.zone)} {local:%Y-%m-%d} {voice.clock(moment.at)}",
+                local=f"{_day(moment.at, voice.zone, voice.lang)} {local:%Y-%m-%d} {voice.clock(moment.at)}",
                 offset=offset,
                 utc=f"{times.clock_text(moment.at, 'UTC')}Z",
                 distance=voice.distance(moment.at),
@@ -65,6 +65,11 @@ def coming(
         )
         previous, offset_before = moment.at, offset
     return tuple(found)
+
+
+def _day(us: Micros, zone: str, lang: str) -> str:
+    short = times.weekday_name(us, zone)
+    return phrasing.day(short, lang) if lang == "zh" else short
 
 
 def _offset(us: Micros, zone: str) -> str:
@@ -111,5 +116,5 @@ def _guarded(job: Job, job_row: JobRow | None, at: Micros, voice: Voice) -> tupl
     if job_row is not None and job_row.paused:
         return False, (voice.say("next_paused"),)
     if not job.guardrails.allow_weekend and times.is_weekend(at, job.tz):
-        return False, (voice.say("next_weekend", day=times.weekday_name(at, job.tz)),)
+        return False, (voice.say("next_weekend", day=phrasing.day(times.weekday_name(at, job.tz), voice.lang)),)
     return True, ()

@@ -7,9 +7,23 @@ from __future__ import annotations
 
 import json
 
-from noonmark.core.model import Attempt, Origin, State
+from noonmark.core import phrasing
+from noonmark.core.model import Attempt, LedgerLine, Origin, State
 from noonmark.explain.awake import asleep_at, is_awake
 from noonmark.explain.explanation import Scene
+from noonmark.explain.voice import Voice
+
+WAITED = {
+    "flag_missing": "waited_facts",
+    "dependency_missing": "waited_facts",
+    "waiting_for_resume": "waited_resume",
+    "weekend_wait": "waited_weekday",
+    "slot_wait": "waited_round",
+    "window_not_open": "waited_window",
+    "handler_missing": "waited_handler",
+    "start_failed": "waited_start",
+}
+"""Reason of a wait -> what was waited for, as a message."""
 
 
 def short_error(error: str | None) -> str:
@@ -32,12 +46,19 @@ def last_attempt(scene: Scene) -> Attempt | None:
     return scene.story.attempts[-1] if scene.story.attempts else None
 
 
+def waited_for(ledger: tuple[LedgerLine, ...], voice: Voice) -> str:
+    """Say what a row waited for before it started, "" when it did not wait: the last thing that held it back."""
+    for line in reversed(ledger):
+        if line.event == "park" and line.code in WAITED:
+            detail = json.loads(line.detail or "{}")
+            facts = phrasing.fill("{missing:facts}", detail, lang=voice.lang, zone=voice.zone)
+            return voice.say(WAITED[line.code], facts=facts)
+    return ""
+
+
 def cause_of_delay(scene: Scene) -> str:
-    """Say why a run started late: it waited, nobody was awake, or everybody was busy."""
+    """Say why a run started late although nothing held it back: nobody was awake, or everybody was busy."""
     row, voice = scene.row, scene.voice
-    if scene.waits:
-        last = scene.waits[-1]
-        return voice.say("cause_waited", reason=voice.reason(last.code, last.detail))
     span = asleep_at(scene.workers, row.scheduled_for, scene.now)
     if span is not None and span.end is not None:
         if span.start is None:
@@ -71,8 +92,8 @@ def fence_lines(scene: Scene) -> tuple[str, ...]:
                     "line_fence",
                     worker=scene.name_of(lost.worker),
                     at=scene.voice.moment(lost.ended_at or newer.started_at),
-                    old=lost.fence,
-                    new=newer.fence,
+                    old=scene.fence(lost.fence),
+                    new=scene.fence(newer.fence),
                 )
             )
     return tuple(lines)

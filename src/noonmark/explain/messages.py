@@ -6,18 +6,31 @@ a moment, a worker and an outcome.  Both languages have the same keys and the sa
 
 from __future__ import annotations
 
+from noonmark.explain.messages_more import MORE_MESSAGES
+
 LANGUAGES = ("en", "zh")
 
 MESSAGES: dict[str, tuple[str, str]] = {
     # -- it ran
     "ran_on_time": (
         "It ran on time: due {due}, started {started} on {worker}, done after {took}.",
-        "按时运行：应于 {due} 运行，{started} 在 {worker} 上开始，用时 {took} 完成。",
+        "按时运行：应于 {due} 运行，{started} 在 {worker} 上开始，用时 {took}。",
     ),
     "ran_late": (
         "It ran {late} late, at {started} on {worker}: {cause}",
         "晚了 {late}，于 {started} 在 {worker} 上运行：{cause}",
     ),
+    "ran_waited": (
+        "It ran {late} late, at {started} on {worker}, after waiting for {what}.",
+        "晚了 {late}，于 {started} 在 {worker} 上运行，此前在等{what}。",
+    ),
+    "waited_facts": ("{facts}", "{facts}"),
+    "waited_resume": ("the job to be resumed", "任务恢复"),
+    "waited_weekday": ("a weekday", "工作日"),
+    "waited_round": ("the round before it to end", "上一轮结束"),
+    "waited_window": ("its window to open", "时间窗开放"),
+    "waited_handler": ("a worker with the code for it", "有其代码的 worker"),
+    "waited_start": ("a start that held", "启动成功"),
     "ran_after_retry": (
         (
             "It ran to the end on try {attempt} of {tries}: {before} failed ({error}), "
@@ -36,7 +49,6 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{actor} marked it as done at {ended}: {reason}",
         "{actor} 于 {ended} 标记为已完成：{reason}",
     ),
-    "cause_waited": ("it waited first. {reason}", "此前在等待。{reason}"),
     "cause_asleep": ("no worker was awake from {from_} to {to}.", "从 {from_} 到 {to} 没有任何 worker 在线。"),
     "cause_asleep_before": (
         "no worker had been awake before {to}.",
@@ -88,8 +100,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "第 {attempt} 次（最多 {tries} 次）失败（{error}）；第 {next} 次定于 {due}（{in_}）。",
     ),
     "waiting": (
-        "It is waiting: {reason} Looked {looks}, next look at {due} ({in_}).",
-        "正在等待：{reason}已看过 {looks}，下次查看在 {due}（{in_}）。",
+        "{reason} Looked {looks}, next look at {due} ({in_}).",
+        "{reason}已看过 {looks}，下次查看在 {due}（{in_}）。",
     ),
     "looks_one": ("once, at {first}", "1 次，在 {first}"),
     "looks_many": ("{count} times since {first}, last at {last}", "{count} 次，首次 {first}，最近 {last}"),
@@ -192,7 +204,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "before_revision": (
         "{at} belongs to no revision of {job}: revision {revision}, which yields it, took effect only at {effective}.",
-        "{at} 不属于 {job} 的任何版本：会产生该时刻的第 {revision} 版在 {effective} 才生效。",
+        "{at} 不属于 {job} 的任何修订：会产生该时刻的修订 {revision} 在 {effective} 才生效。",
     ),
     "not_a_moment": (
         "{job} is not due at {at}: its rule says {rule}. Nearest moments: {previous} and {next}.",
@@ -234,6 +246,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "A write by {worker} after {at} is refused (fence {old} < {new}).",
         "{worker} 在 {at} 之后的写入会被拒绝（fence {old} < {new}）。",
     ),
+    "line_next": ("Next: due {due} ({in_}).", "下一次：{due} 到期（{in_}）。"),
     "line_steps": ("Steps kept: {names}.", "已保存的步骤：{names}。"),
     "line_progress": ("Progress: {text}", "进度：{text}"),
     "line_duplicates": (
@@ -256,57 +269,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "这些检查由规则重放得出：启动时没有单独记录。",
     ),
     "line_first_failure": ("First failure: {error}", "首次失败：{error}"),
-    # -- names of things in checks
-    "check_due": ("due {at}", "应于 {at}"),
-    "check_lease_free": ("free", "空闲"),
-    "check_not_reached": ("not reached", "未走到"),
-    "check_lease_held": ("{worker} until {at}, fence {fence}", "{worker} 持有到 {at}，fence {fence}"),
-    "check_lease_was": ("{worker}, fence {fence}", "{worker}，fence {fence}"),
-    # -- forecast
-    "dst_back": (
-        "clocks went back: the offset changed from {old} to {new}, local time is kept",
-        "时钟回拨：偏移由 {old} 变为 {new}，本地时间不变",
-    ),
-    "dst_forward": (
-        "clocks went forward: the offset changed from {old} to {new}, local time is kept",
-        "时钟拨快：偏移由 {old} 变为 {new}，本地时间不变",
-    ),
-    "dst_gap": (
-        "{nominal} does not exist on that day: it runs at the end of the gap",
-        "当天不存在 {nominal}：在跳过时段的末尾运行",
-    ),
-    "dst_fold": (
-        "{nominal} happens twice on that day: it runs once, the first time",
-        "当天 {nominal} 出现两次：只在第一次运行",
-    ),
-    "next_weekend": ("{day}: the guard will skip it", "{day}：日历守卫会跳过"),
-    "next_paused": ("the job is paused: it will be skipped until resumed", "任务已暂停：恢复前都会跳过"),
-    "next_none": ("nothing is coming", "没有后续时刻"),
-    "in": ("in {length}", "{length}后"),
-    "ago": ("{length} ago", "{length}前"),
-    # -- verify
-    "verify_head": (
-        "{due} occurrences became due between {since} and {until} (jobs: {jobs}, workers: {workers})",
-        "{since} 至 {until} 之间有 {due} 次触发到期（任务 {jobs} 个，worker {workers} 个）",
-    ),
-    "verify_line": (
-        "{due} occurrences due · {accounted} accounted for · {twice} ran twice · {missing} missing",
-        "{due} 次到期 · {accounted} 次有据可查 · {twice} 次跑了两遍 · {missing} 次去向不明",
-    ),
-    "verify_ok": ("OK", "正常"),
-    "verify_bad": ("NOT OK", "有问题"),
-    "verify_refused": (
-        "{duplicates} duplicates and {stale} stale writes were refused, ever",
-        "累计拒绝重复 {duplicates} 次、过期写入 {stale} 次",
-    ),
-    "problem_twice": ("ran twice", "跑了两遍"),
-    "problem_missing": ("missing", "去向不明"),
-    "problem_overdue": ("overdue without a reason", "逾期且无原因"),
-    "problem_frontier": ("frontier (I13)", "前沿行 (I13)"),
-    "problem_attempts": ("too many attempts (I7)", "尝试次数过多 (I7)"),
-    "problem_early": ("before its rule (I8)", "早于规则生效 (I8)"),
-    "problem_unreadable": ("rule unreadable", "规则无法读取"),
-}
+} | MORE_MESSAGES
 
 
 def message(key: str, lang: str, /, **args: object) -> str:

@@ -1,4 +1,4 @@
-"""What people see of an occurrence: one outcome word, one glyph, for CLI, web and docs alike (UX 2.1).
+"""What people see of an occurrence: one outcome word, one glyph, for CLI, web and docs alike.
 
 Rule of the file: an outcome is derived from the row and the time, never stored.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noonmark.core.decide import LATE_AFTER
-from noonmark.core.model import Micros, Occurrence, State, Verdict
+from noonmark.core.model import MINUTE, Micros, Occurrence, State, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,8 @@ OUTCOMES: dict[str, Outcome] = {
 
 MISSED_VERDICTS = frozenset({Verdict.SKIP_WINDOW.value, Verdict.SKIP_EXPIRED.value})
 MISSED_CODES = frozenset({"window_closed", "limit_passed"})
+OVERDUE_AFTER: Micros = MINUTE
+"""Due longer than this with a worker awake is a fault, not a wait: twice the longest default lease."""
 NOT_WAITING = frozenset({"started", "retried", "handed_back"})
 """Codes of open rows that no check holds back: they only wait for a worker."""
 

@@ -6,18 +6,19 @@ Rule of the file: formatting only.  The JSON is versioned: within ``v`` 1 a fiel
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from noonmark.core import times
 from noonmark.core.model import Micros
+from noonmark.explain import check_words
 from noonmark.explain.explanation import Explanation, Shown
 from noonmark.explain.messages import message
 
 JSON_VERSION = 1
 
-_MARKS = {True: "✔", False: "✖", None: "-"}
-_ASCII_MARKS = {True: "ok", False: "no", None: "- "}
+MARKS: dict[bool | None, str] = {True: "✔", False: "✖", None: "-"}
+ASCII_MARKS: dict[bool | None, str] = {True: "ok", False: "no", None: "- "}
 _NAMES_ZH = {
     "schedule": "时间表",
     "paused": "暂停",
@@ -38,20 +39,30 @@ def explanation_text(told: Explanation, *, unicode: bool = True) -> str:
     lines = [told.sentence]
     head = _headline(told)
     shown = [check for check in told.checks if not _is_silent(check)]
-    marks = _MARKS if unicode else _ASCII_MARKS
-    rows = [(_name(check.name, told.lang), check.wanted, check.seen) for check in shown]
-    widths = [max((width(row[column]) for row in rows), default=0) for column in (0, 1)]
-    for check, row in zip(shown, rows, strict=True):
-        text = f"  {marks[check.ok]} {pad(row[0], widths[0])}  {pad(row[1], min(widths[1], 40))}  {row[2]}"
-        lines.append(text.rstrip())
+    marks = MARKS if unicode else ASCII_MARKS
+    lines += check_lines([(c.name, c.ok, c.wanted, c.seen) for c in shown], told.lang, marks)
     lines.extend(f"    {line}" for line in told.run_lines)
     lines.extend(f"  {line}" for line in told.lines)
-    if head:
-        lines.append(f"  {head}")
+    lines.append(f"  {head}")
     if told.remedy:
-        lines.append(f"{'怎么办' if told.lang == 'zh' else 'What to do'}: {told.remedy}")
+        lines.append(message("what_to_do", told.lang, remedy=told.remedy))
     lines.extend(f"  {command}" for command in told.commands)
     return "\n".join(lines)
+
+
+def check_lines(
+    checks: Sequence[tuple[str, bool | None, str, str]], lang: str, marks: Mapping[bool | None, str]
+) -> list[str]:
+    """Return checks (name, passed, wanted, seen) as aligned lines in people's words."""
+    rows = [
+        (_name(name, lang), check_words.told(name, wanted, lang), check_words.told(name, seen, lang))
+        for name, _, wanted, seen in checks
+    ]
+    widths = [max((width(row[column]) for row in rows if width(row[column]) <= 40), default=0) for column in (0, 1)]
+    return [
+        f"  {marks[passed]} {pad(row[0], widths[0])}  {pad(row[1], widths[1])}  {row[2]}".rstrip()
+        for (_, passed, _, _), row in zip(checks, rows, strict=True)
+    ]
 
 
 def explanation_json(told: Explanation) -> dict[str, Any]:
@@ -71,6 +82,7 @@ def explanation_json(told: Explanation) -> dict[str, Any]:
         "code": told.code,
         "sentence": told.sentence,
         "rule_version": told.revision,
+        "revision": told.revision,
         "looks": None
         if told.looks is None
         else {
@@ -122,6 +134,15 @@ def pad(text: str, columns: int) -> str:
     return text + " " * max(0, columns - width(text))
 
 
+def cut(text: str, columns: int) -> str:
+    """Return at most so many terminal columns of a text, ending in an ellipsis where something was left out."""
+    if width(text) <= columns:
+        return text
+    while width(text) >= columns:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return aligned columns; the last one is not padded."""
     everything = [list(header), *[list(row) for row in rows]]
@@ -139,23 +160,18 @@ def _headline(told: Explanation) -> str:
     if told.occurrence_id is not None:
         parts.append(f"{told.job} r{told.occurrence_id}")
     if told.key:
-        parts.append(f"key {told.key}")
+        parts.append(message("head_key", told.lang, key=told.key))
     if told.verdict:
         parts.append(told.verdict)
     if told.looks is not None:
-        parts.append(
-            message(
-                "looks_many",
-                told.lang,
-                count=told.looks.count,
-                first=times.clock_text(told.looks.first, told.zone),
-                last=times.clock_text(told.looks.last, told.zone),
-            )
-        )
+        first, last = (times.clock_text(us, told.zone) for us in (told.looks.first, told.looks.last))
+        key = "looks_many" if told.looks.count > 1 else "looks_one"
+        looks = message(key, told.lang, count=told.looks.count, first=first, last=last)
+        parts.append(message("head_looks", told.lang, looks=looks))
     if told.revision:
-        parts.append(f"rule v{told.revision}" if told.lang != "zh" else f"规则 v{told.revision}")
-    parts.append(f"{told.zone}")
-    return " · ".join(parts) if told.occurrence_id is not None else ""
+        parts.append(message("head_revision", told.lang, revision=told.revision))
+    parts.append(message("head_zone", told.lang, zone=told.zone))
+    return " · ".join(parts)
 
 
 def _name(name: str, lang: str) -> str:

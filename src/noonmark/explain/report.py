@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from noonmark.core import phrasing
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OUTCOMES
 from noonmark.explain.render import JSON_VERSION, stamp, table
@@ -40,17 +41,19 @@ def report_line(report: Report, lang: str = "en") -> str:
 
 def report_text(report: Report, voice: Voice) -> str:
     """Return the proof as text: counts by outcome, then every problem with the command that looks closer."""
-    workers = str(report.workers)
+    workers = voice.say("verify_workers", workers=report.workers)
     if report.died:
-        workers += f"，其中 {report.died} 个死亡" if voice.lang == "zh" else f", of which {report.died} died"
+        workers = voice.say("verify_died", workers=report.workers, died=report.died)
+    since, until = voice.span(report.since, report.until)
     lines = [
         voice.say(
             "verify_head",
             due=report.due,
-            since=voice.moment(report.since),
-            until=voice.moment(report.until),
+            since=since,
+            until=until,
             jobs=len(report.by_job),
             workers=workers,
+            zone=voice.zone,
         )
     ]
     shown = sorted(
@@ -63,7 +66,7 @@ def report_text(report: Report, voice: Voice) -> str:
     lines.append(report_line(report, voice.lang))
     if report.problems:
         rows = [_problem_row(problem, voice) for problem in report.problems[:SHOWN]]
-        lines += ["  " + line for line in table(["PROBLEM", "JOB", "WHEN", "SEEN", ""], rows).splitlines()]
+        lines += ["  " + line for line in table(voice.say("verify_table").split("|"), rows).splitlines()]
         if len(report.problems) > SHOWN:
             lines.append(f"  … {len(report.problems) - SHOWN}")
     refused = report.duplicates_refused or report.stale_refused
@@ -113,4 +116,10 @@ def _problem_row(problem: Problem, voice: Voice) -> list[str]:
         look += f" --at {stamp(problem.at, voice.zone)}"
     name = f"{problem.job}[{problem.subject}]" if problem.subject else problem.job
     when = voice.moment(problem.at) if problem.at is not None else "-"
-    return [voice.say(_KINDS[problem.kind]), name, when, problem.seen, look]
+    return [voice.say(_KINDS[problem.kind]), name, when, _seen(problem, voice), look]
+
+
+def _seen(problem: Problem, voice: Voice) -> str:
+    if problem.about:
+        return voice.say(problem.about, **problem.args)
+    return phrasing.state(problem.seen, voice.lang)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from noonmark.core import phrasing
 from noonmark.core.decide import LATE_AFTER
+from noonmark.core.model import SECOND
 from noonmark.explain.awake import alive_with, asleep_at
 from noonmark.explain.explanation import Scene, Telling
 from noonmark.explain.fragments import (
@@ -20,12 +22,10 @@ from noonmark.explain.fragments import (
     limit_text,
     short_error,
     spaced,
+    waited_for,
     who_and_why,
 )
-from noonmark.explain.outcomes import lateness, outcome_of
-
-OVERDUE_AFTER = 60 * 1_000_000
-"""Due longer than this with a worker awake is a fault, not a wait: twice the longest default lease."""
+from noonmark.explain.outcomes import OVERDUE_AFTER, lateness, outcome_of
 
 ALL_IS_WELL = frozenset({"on_time", "caught_up", "taken_over", "marked_done", "handled", "running", "planned"})
 """Outcomes after which there is nothing to do."""
@@ -52,6 +52,8 @@ def on_time(scene: Scene) -> Telling:
     """A run at its moment, perhaps after retries."""
     if scene.failed_attempts:
         return _after_retries(scene)
+    if (waited := _after_waiting(scene)) is not None:
+        return waited
     row, voice = scene.row, scene.voice
     last = last_attempt(scene)
     start = row.started_at or row.scheduled_for
@@ -71,6 +73,8 @@ def caught_up(scene: Scene) -> Telling:
     """A run that started late: say how late, and what it waited for."""
     if scene.failed_attempts:
         return _after_retries(scene)
+    if (waited := _after_waiting(scene)) is not None:
+        return waited
     row, voice = scene.row, scene.voice
     first = scene.story.attempts[0] if scene.story.attempts else None
     return Telling(
@@ -80,6 +84,23 @@ def caught_up(scene: Scene) -> Telling:
             started=voice.moment(row.first_started_at or scene.now),
             worker=scene.name_of(first.worker if first else row.holder),
             cause=cause_of_delay(scene),
+        )
+    )
+
+
+def _after_waiting(scene: Scene) -> Telling | None:
+    """A run that a check held back first: how late that made it, and for what it waited."""
+    row, voice, what = scene.row, scene.voice, waited_for(scene.story.ledger, scene.voice)
+    if not what or lateness(row) < SECOND:
+        return None
+    first = scene.story.attempts[0] if scene.story.attempts else None
+    return Telling(
+        sentence=voice.say(
+            "ran_waited",
+            late=voice.length(lateness(row)),
+            started=voice.moment(row.first_started_at or scene.now),
+            worker=scene.name_of(first.worker if first else row.holder),
+            what=what,
         )
     )
 
@@ -97,8 +118,8 @@ def taken_over(scene: Scene) -> Telling:
             loss=how_lost(scene, lost[-1]),
             worker=scene.name_of(last.worker),
             taken=voice.moment(last.started_at),
-            old=lost[-1].fence,
-            new=last.fence,
+            old=scene.fence(lost[-1].fence),
+            new=scene.fence(last.fence),
             ended=voice.moment(last.ended_at or row.ended_at or scene.now),
         ),
         lines=fence_lines(scene),
@@ -153,8 +174,8 @@ def running(scene: Scene) -> Telling:
             loss=how_lost(scene, lost),
             worker=worker,
             taken=started,
-            old=lost.fence,
-            new=last.fence,
+            old=scene.fence(lost.fence),
+            new=scene.fence(last.fence),
         )
         return Telling(sentence=sentence, lines=fence_lines(scene), code="taken_over")
     late = lateness(row)
@@ -335,7 +356,12 @@ def refused(scene: Scene) -> Telling:
     when = voice.say("duplicate_when", at=voice.moment(since)) if since is not None else ""
     return Telling(
         sentence=voice.say(
-            "duplicate", key=row.key, holder=holder.id, job=holder.job, state=holder.state.value, when=when
+            "duplicate",
+            key=row.key,
+            holder=holder.id,
+            job=holder.job,
+            state=phrasing.state(holder.state, voice.lang),
+            when=when,
         ),
         code=row.code or "key_held",
     )

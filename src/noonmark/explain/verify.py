@@ -9,12 +9,14 @@ Rule of the file: reads only, and no alarm from a race: a problem counts only wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from noonmark.core import series
 from noonmark.core.model import (
     OPEN_STATES,
+    Attempt,
     Job,
     JobRow,
     Micros,
@@ -22,6 +24,7 @@ from noonmark.core.model import (
     Origin,
     Query,
     State,
+    Story,
     Tallies,
     Verdict,
     WorkerInfo,
@@ -29,12 +32,12 @@ from noonmark.core.model import (
 from noonmark.explain.awake import awake_spans, is_awake
 from noonmark.explain.expected import Promise, Reign, promises, reigns, worker_promises
 from noonmark.explain.find import read_rule
-from noonmark.explain.outcomes import outcome_of
-from noonmark.explain.stories import OVERDUE_AFTER
+from noonmark.explain.messages import message
+from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
 from noonmark.ports.store import Store
 
 PAGE = 1000
-EXCUSED_CODES = frozenset({"handler_missing", "rule_unreadable"})
+EXCUSED_CODES = frozenset({"handler_missing", "job_ended", "rule_unreadable"})
 """Open and overdue, but with a recorded reason: they wait for a person or a deployment, they are not lost."""
 
 
@@ -49,6 +52,8 @@ class Problem:
     key: str = ""
     occurrence_id: int | None = None
     seen: str = ""
+    about: str = ""  # the message that tells ``seen`` in people's words, and its arguments
+    args: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +193,7 @@ def _prove(store: Store, reading: _Reading, since: Micros, until: Micros) -> Non
     for reign in ruled:
         if reign.job is None and reign.row.rule:  # an ended job has no rule, and promises nothing
             reading.problems.append(
-                Problem(kind="unreadable", job=reign.row.name, seen=f"rule v{reign.row.revision} cannot be read")
+                _told("unreadable", reign.row.name, "problem_seen_unreadable", revision=reign.row.revision)
             )
 
 
@@ -252,10 +257,16 @@ def _account(reading: _Reading, expected: list[Promise]) -> None:
 
 def _judge(reading: _Reading, row: Occurrence) -> None:
     reading.count(row.job, outcome_of(row, reading.now))
+    _on_time(reading, row)
+
+
+def _on_time(reading: _Reading, row: Occurrence) -> None:
     if row.state not in OPEN_STATES or row.due_at is None or row.code in EXCUSED_CODES:
         return
     if row.due_at <= reading.now - OVERDUE_AFTER and _somebody(reading, row.job, row.due_at):
-        reading.problems.append(_problem("overdue", row))
+        problem = _problem("overdue", row)
+        if problem not in reading.problems:
+            reading.problems.append(problem)
 
 
 def _judge_absent(reading: _Reading, promise: Promise) -> None:
@@ -265,6 +276,8 @@ def _judge_absent(reading: _Reading, promise: Promise) -> None:
     ]
     if before:
         reading.count(promise.job, "due")
+        for row in before:  # it may be due since before the span: nothing that stands behind it moves either
+            _on_time(reading, row)
         return
     reading.count(promise.job, "missing")
     reading.problems.append(
@@ -285,12 +298,14 @@ def _no_twins(store: Store, reading: _Reading) -> None:
     for row in done:
         other = seen.setdefault((row.key, row.generation), row)
         if other is not row and row.key:
-            reading.problems.append(_problem("twice", row, seen=f"r{other.id} and r{row.id}"))
+            reading.problems.append(
+                _problem("twice", row, "problem_seen_rows", first=f"r{other.id}", second=f"r{row.id}")
+            )
         if row.attempt > 1 or row.lost:
             story = store.story(row.id)
             wins = [attempt for attempt in story.attempts if attempt.outcome == "success"] if story else []
             if len(wins) > 1:
-                reading.problems.append(_problem("twice", row, seen=", ".join(f"fence {win.fence}" for win in wins)))
+                reading.problems.append(_problem("twice", row, "problem_seen_wins", fences=_fences(story, wins)))
 
 
 def _attempts(reading: _Reading, revisions: Iterable[JobRow]) -> None:
@@ -302,7 +317,9 @@ def _attempts(reading: _Reading, revisions: Iterable[JobRow]) -> None:
             allowed[old.name] = max(allowed.get(old.name, 0), 1 + job.retry.max + job.max_takeovers)
     for row in reading.rows:
         if row.job in allowed and row.attempt > allowed[row.job]:
-            reading.problems.append(_problem("attempts", row, seen=f"{row.attempt} of {allowed[row.job]}"))
+            reading.problems.append(
+                _problem("attempts", row, "problem_seen_attempts", attempt=row.attempt, allowed=allowed[row.job])
+            )
 
 
 def _frontiers(reading: _Reading) -> None:
@@ -315,9 +332,7 @@ def _frontiers(reading: _Reading) -> None:
             count = len(reading.frontiers.get((name, subject), ()))
             if count == 1 or (count == 0 and series.next_moment(job, max(reading.now, job_row.effective_at)) is None):
                 continue
-            reading.problems.append(
-                Problem(kind="frontier", job=name, subject=subject, seen=f"{count} open frontier rows, 1 wanted")
-            )
+            reading.problems.append(_told("frontier", name, "problem_seen_frontier", subject=subject, count=count))
 
 
 def _subjects(reading: _Reading, job: Job) -> list[str]:
@@ -335,7 +350,17 @@ def _in_range(ranges: Iterable[Occurrence], at: Micros) -> bool:
     return any(row.scheduled_for <= at <= (row.range_until or row.scheduled_for) for row in ranges)
 
 
-def _problem(kind: str, row: Occurrence, *, seen: str = "") -> Problem:
+def _told(kind: str, job: str, about: str, *, subject: str = "", **args: Any) -> Problem:
+    return Problem(kind=kind, job=job, subject=subject, seen=message(about, "en", **args), about=about, args=args)
+
+
+def _fences(story: Story | None, wins: Sequence[Attempt]) -> str:
+    """Tell fences by their place among the attempts, as ``why`` does."""
+    attempts = sorted(attempt.fence for attempt in story.attempts) if story is not None else []
+    return ", ".join(f"fence #{attempts.index(win.fence) + 1}" for win in wins)
+
+
+def _problem(kind: str, row: Occurrence, about: str = "", **args: Any) -> Problem:
     return Problem(
         kind=kind,
         job=row.job,
@@ -343,7 +368,9 @@ def _problem(kind: str, row: Occurrence, *, seen: str = "") -> Problem:
         at=row.scheduled_for,
         key=row.key,
         occurrence_id=row.id,
-        seen=seen or row.state.value,
+        seen=message(about, "en", **args) if about else row.state.value,
+        about=about,
+        args=args,
     )
 
 

@@ -52,6 +52,13 @@ class Voice:
         year = "" if at.year == today.year else f" {at.year}"
         return f"{times.weekday_name(us, self.zone)} {at.day} {at:%b}{year} {self.clock(us)}"
 
+    def span(self, start: Micros, end: Micros) -> tuple[str, str]:
+        """Tell both ends of a span: with their days unless both are today, so that neither is read as the other's."""
+        today = times.local(self.now, self.zone).date()
+        both_today = all(times.local(us, self.zone).date() == today for us in (start, end))
+        tell = self.clock if both_today else self.day_and_clock
+        return tell(start), tell(end)
+
     def day_and_clock(self, us: Micros) -> str:
         """Tell an instant always with its day."""
         at = times.local(us, self.zone)
@@ -70,7 +77,8 @@ class Voice:
         if us < SECOND // 10 and us:
             return f"{max(1, us // 1000)} {'毫秒' if zh else 'ms'}"
         if us < 10 * SECOND and us % SECOND:
-            return f"{us / SECOND:.1f} 秒" if zh else f"{us / SECOND:.1f} s"
+            tenths = f"{us / SECOND:.1f}".removesuffix(".0")
+            return f"{tenths} 秒" if zh else f"{tenths} s"
         units = ((DAY, "d", "天"), (HOUR, "h", "小时"), (MINUTE, "min", "分钟"), (SECOND, "s", "秒"))
         for index, (size, en, name) in enumerate(units):
             if us < size and size != SECOND:
@@ -83,6 +91,23 @@ class Voice:
                     text += f" {rest // small} {small_zh if zh else small_en}"
             return text
         return "0 秒" if zh else "0 s"
+
+    def short(self, us: Micros) -> str:
+        """Tell an instant where columns are dear: no seconds, no date within a week, no clock beyond."""
+        at, today = times.local(us, self.zone), times.local(self.now, self.zone)
+        days = abs((at.date() - today.date()).days)
+        if days == 0:
+            return f"{at:%H:%M}"
+        if self.lang == "zh":
+            return f"{at:%m-%d %H:%M}" if at.year == today.year else f"{at:%Y-%m-%d}"
+        if days < 7:
+            return f"{times.weekday_name(us, self.zone)} {at:%H:%M}"
+        return f"{at.day} {at:%b}" if at.year == today.year else f"{at.day} {at:%b %Y}"
+
+    def cut(self, us: Micros) -> str:
+        """Tell a length in its largest unit only, where columns are dear."""
+        text = self.length(us)
+        return " ".join(text.split()[:2])
 
     def distance(self, us: Micros) -> str:
         """Tell how far an instant is from now: "in 3 h" or "2 min ago"."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 
 from noonmark.core import times
+from noonmark.core.conditions import fact_subject
 from noonmark.core.model import (
     OPEN_STATES,
     Decision,
@@ -32,6 +34,15 @@ from noonmark.explain.fragments import short_error
 from noonmark.explain.stories import in_range, tell
 from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
+
+_ATTEMPT_WORDS = {
+    "success": "try_success",
+    "failed": "try_failed",
+    "lost": "try_lost",
+    "handed_back": "try_handed_back",
+    "cancelled": "try_cancelled",
+    "running": "try_running",
+}
 
 
 def why(
@@ -142,6 +153,7 @@ def _scene(store: Store, found: Found, story: Story, voice: Voice) -> Scene:
         voice=voice,
         related=related,
         duplicates=_refused_for(store, row),
+        following=found.following,
     )
 
 
@@ -201,6 +213,9 @@ def _lines(scene: Scene) -> tuple[str, ...]:
     if scene.duplicates:
         ids = ", ".join(f"r{number}" for number in scene.duplicates[:5])
         lines.append(voice.say("line_duplicates", count=len(scene.duplicates), ids=ids))
+    if scene.following is not None:
+        due = scene.following.due_at if scene.following.due_at is not None else scene.following.scheduled_for
+        lines.append(voice.say("line_next", due=voice.moment(due), in_=voice.distance(due)))
     for alert in scene.story.alerts:
         state = (
             voice.say("alert_open")
@@ -221,10 +236,12 @@ def _run_lines(scene: Scene) -> tuple[str, ...]:
             "line_run",
             number=attempt.number,
             worker=scene.name_of(attempt.worker),
-            fence=attempt.fence,
+            fence=scene.fence(attempt.fence),
             started=voice.clock(attempt.started_at),
             ended=voice.clock(attempt.ended_at) if attempt.ended_at is not None else "…",
-            outcome=attempt.outcome,
+            outcome=voice.say(_ATTEMPT_WORDS[attempt.outcome])
+            if attempt.outcome in _ATTEMPT_WORDS
+            else attempt.outcome,
             error=f": {short_error(attempt.error)}" if attempt.error else "",
         )
         for attempt in attempts
@@ -244,7 +261,14 @@ def _commands(row: Occurrence, outcome: str) -> tuple[str, ...]:
 
 def _filled_in(remedy: str, row: Occurrence) -> str:
     """Put this occurrence into the commands of a remedy, so that they can be copied."""
-    return re.sub(r"\bJOB\b", row.job, re.sub(r"\bRUN\b", f"r{row.id}", remedy))
+    missing = json.loads(row.detail or "{}").get("missing")
+    if isinstance(missing, list) and missing and isinstance(missing[0], str):
+        kind, name, _ = fact_subject(missing[0])
+        name = shlex.quote(name.partition("[")[0] if kind == "success" else name)
+        places = ("OTHER-JOB", "该任务") if kind == "success" else ("FLAG", "标志")
+        for place in places:
+            remedy = re.sub(rf"(noonmark \w+ ){place}(?![\w-])", lambda found: found[1] + name, remedy)
+    return re.sub(r"(?<!-)\bJOB\b", row.job, re.sub(r"\bRUN\b", f"r{row.id}", remedy))
 
 
 def _explain_absence(store: Store, found: Found, asked: Asked, voice: Voice) -> Explanation:

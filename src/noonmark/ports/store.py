@@ -126,8 +126,9 @@ class Store(Protocol):
         already) is ``applied`` again, with no second effect.  Ending a row releases its slot and, for skip_superseded, its
         key; its ``due_at`` becomes None.  PARK with ``gates.facts``: if one of the versions moved, ``due_at`` becomes now.
         ``adds`` whose identity exists are left alone, except that a row ended skip_superseded which is not yet due is
-        reopened; a frontier row is added only while the job's revision is the settlement's ``gates.revision``.
-        With a cancel requested, any end but SUCCESS becomes CANCELLED.
+        reopened; a frontier row is added only while the job's revision is the settlement's ``gates.revision``, and a
+        frontier that would hand over to one of an older revision is answered ``changed``: the series must not end there.
+        With a cancel requested, any end but SUCCESS becomes CANCELLED, and a PARK is looked at again within a second.
         """
         ...
 
@@ -156,6 +157,10 @@ class Store(Protocol):
         frontier is re-stamped (gates, key, revision), the others end skip_superseded; rows already due lose their frontier
         flag and take the new revision, but keep identity, key and date.  A frontier identity that ended skip_superseded is
         reopened.  A mismatch of ``expected_revision`` changes nothing: the caller compares digests in the answer.
+        ``passed`` are overdue frontier rows as the caller read them: where one is a frontier no more or under another fence,
+        the whole change does nothing.  Else each ends SKIPPED by its verdict, or stays open without its frontier flag, and
+        ``adds`` go in; an open one meets another digest as a row that is due.  The same digest takes them, too: so that a
+        very long absence is worked off in steps, an add may then be the next frontier.
         Rows with a ``worker`` (scope each_worker) are touched only by frontiers of that worker.
         """
         ...
@@ -166,6 +171,8 @@ class Store(Protocol):
         cancel by key finds every open row with it, and an unknown key is held by a new CANCELLED row; a RUNNING row is
         asked (``requested``), a frontier too, which ends at its first look (ADR 0012); SUCCESS answers ``already_done``.
         retry: FAILED_MANUAL back to PENDING, due now, attempts and takeovers fresh, gates as the job's today.
+        end_job: the rule is taken back as of ``effective_at`` (default now), as by a revision that yields nothing;
+        ``passed`` and ``adds`` as in ``activate`` (``refused``: they are out of date).
         """
         ...
 

@@ -83,7 +83,8 @@ def _head(root: Map, reporter: Reporter) -> tuple[Map, Map | None]:
     if "version" not in root:
         report("version_missing", Mark(1, 1, "version"))
     elif isinstance(version, bool) or version != 1 or not isinstance(version, int):
-        report("version_unknown", root.marks["version"], value=version)
+        shown = f'"{version}"' if isinstance(version, str) else version
+        report("version_unknown", root.marks["version"], value=shown)
     defaults = root.get("defaults")
     if isinstance(defaults, Map):
         defaults = _defaults(defaults, report)

@@ -64,7 +64,12 @@ class Problem:
 
     def _say(self, part: str, lang: str) -> str:
         template: str = getattr(MESSAGES[self.code], f"{part}_{'zh' if lang == 'zh' else 'en'}")
-        return template.format_map(_Words(self.detail))
+        detail = dict(self.detail)
+        if lang == "zh" and isinstance(detail.get("error"), str):
+            from noonmark.core.errors_zh import in_chinese  # only on the way to an error
+
+            detail["error"] = in_chinese(detail["error"])
+        return template.format_map(_Words(detail))
 
 
 class _Words(dict[str, Any]):

@@ -25,7 +25,8 @@ class ScheduleIn(_Part):
 
     cron: str | None = Field(
         default=None,
-        description="Five fields: minute hour day month weekday. Weekday names are preferred; 0 and 7 are Sunday.",
+        description="Five fields: minute hour day month weekday; a sixth in front is seconds."
+        " Weekday names are preferred; 0 and 7 are Sunday.",
     )
     every: Duration | None = Field(default=None, description="A fixed grid, for example 5m.")
     at: list[str] | None = Field(

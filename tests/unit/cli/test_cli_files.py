@@ -48,9 +48,11 @@ def test_next_and_show_read_an_app_that_nobody_registered(noonmark: Noonmark, tm
     noonmark("init", str(tmp_path))
     answer = noonmark("next", "hello", "--app", str(tmp_path / "jobs.py"), "-n", "1")
     assert answer.code == 0
-    assert answer.out.startswith("every 1m\n")
+    assert answer.out.startswith("every 1 min   (UTC)\n")
     assert "not in the store" in answer.err
-    assert "declared, not in the store" in noonmark("show", "tidy", "--app", str(tmp_path / "noonmark.yaml")).out
+    shown = noonmark("show", "tidy", "--app", str(tmp_path / "noonmark.yaml")).out
+    assert "declared, not in the store" in shown
+    assert "nothing is coming" not in shown
     assert noonmark("show", "nothing", "--app", str(tmp_path / "noonmark.yaml")).code == 5
 
 
@@ -103,11 +105,19 @@ def test_rules_check_tells_every_mistake_with_its_place_and_ends_with_1(noonmark
     assert noonmark("rules", "check", str(tmp_path / "none.yaml")).code == 5
 
 
+def test_a_folder_in_the_place_of_a_file_is_called_one(noonmark: Noonmark, tmp_path: Path) -> None:
+    (tmp_path / "here.yaml").mkdir()
+    for line in (["rules", "check"], ["worker"], ["next", "x", "--app"]):
+        answer = noonmark(*line, str(tmp_path / "here.yaml"))
+        assert answer.code == 2
+        assert "is a folder, not a file" in answer.err
+
+
 def test_rules_apply_puts_them_in_force_and_a_second_time_changes_nothing(noonmark: Noonmark, tmp_path: Path) -> None:
     noonmark("init", str(tmp_path))
     path = str(tmp_path / "noonmark.yaml")
-    assert noonmark("rules", "apply", path).out == "tidy  added  v1\n"
-    assert noonmark("rules", "apply", path).out == "tidy  unchanged  v1\n"
+    assert noonmark("rules", "apply", path).out == "tidy  added  revision 1\n"
+    assert noonmark("rules", "apply", path).out == "tidy  unchanged  revision 1\n"
     text = Path(path).read_text(encoding="utf-8").replace("12:00", "13:00")
     Path(path).write_text(text, encoding="utf-8")
     assert noonmark("rules", "apply", path, "--json").plain["jobs"] == [

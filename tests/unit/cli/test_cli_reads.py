@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from calling import Noonmark
-from desk import DIGEST, Desk
+from dataclasses import replace
 
-from noonmark.core.model import MINUTE, SECOND
+from calling import Noonmark
+from desk import DIGEST, TICK, Desk
+
+from noonmark.core.model import MINUTE, SECOND, Cron
+from noonmark.explain.render import width
 
 
 def test_why_prints_the_sentence_and_exits_with_0(desk: Desk, noonmark: Noonmark) -> None:
@@ -68,12 +71,24 @@ def test_jobs_shows_schedule_next_last_and_the_strip(desk: Desk, noonmark: Noonm
     answer = noonmark("jobs")
     assert answer.code == 0
     digest, tick = answer.out.splitlines()[1:]
-    assert digest.split() == ["digest", "18:30", "daily", "Asia/Shanghai", "18:30", "(in", "6", "h", "25", "min)", "-"]
-    assert tick.startswith("tick    every 5 min Asia/Shanghai  12:10 (in 5 min)")
+    assert digest.split() == ["digest", "18:30", "daily", "18:30", "(in", "6", "h)", "-"]
+    assert "times are Asia/Shanghai" in answer.err
+    assert tick.startswith("tick    every 5 min  12:10 (in 5 min)")
     assert tick.endswith("12:05 on time  #")
     plain = noonmark("jobs", "--json").plain
     assert [job["job"] for job in plain["jobs"]] == ["digest", "tick"]
     assert plain["jobs"][1]["last"]["outcome"] == "on_time"
+
+
+def test_jobs_of_several_zones_name_each_and_one_zone_is_named_once(desk: Desk, noonmark: Noonmark) -> None:
+    desk.register(replace(TICK, name="london", trigger=Cron(expression="0 9 * * *", tz="Europe/London")))
+    answer = noonmark("jobs")
+    assert "09:00 daily Europe/London" in answer.out
+    assert "18:30 daily Asia/Shanghai" in answer.out
+    assert "each job's own zone" in answer.err
+    one = noonmark("jobs", "--tz", "UTC")
+    assert "10:30 (in 6 h)" in one.out
+    assert one.err == "times are UTC\n"
 
 
 def test_jobs_names_what_needs_a_person_on_stderr(desk: Desk, noonmark: Noonmark) -> None:
@@ -89,23 +104,67 @@ def test_jobs_names_what_needs_a_person_on_stderr(desk: Desk, noonmark: Noonmark
 
 
 def test_show_prints_every_default(noonmark: Noonmark) -> None:
-    out = noonmark("show", "digest").out
+    out = "\n".join(" ".join(line.split()) for line in noonmark("show", "digest").out.splitlines())
     for wanted in (
         "“Ops reads it at 19:00.”",
-        "18:30 daily Asia/Shanghai   (30 18 * * *)",
-        "18:30-20:00",
-        "flag corpus:{business_date}",
-        "digest:{business_date}",
-        "missed: latest",
-        "4 times after 1s, 2s, 4s, 8s + up to 500ms, then a person",
-        "30m",
-        "30s, lost: takeover, at most 3 takeovers",
-        "skip (default)",
-        "since Fri 27 Nov 2026 12:00",
-        "0 of 0 awake run it",
+        "when           18:30 daily Asia/Shanghai   (30 18 * * *)",
+        "next           Fri 27 Nov 2026 18:30 Asia/Shanghai (in 6 h 30 min)",
+        "window         18:30-20:00                                                   rule",
+        "needs          flag corpus:{business_date}",
+        "key            digest:{business_date}                                        rule",
+        "catch-up       latest: of what was missed, only the newest runs              default",
+        "at most late   until the window ends                                         default",
+        "retry          4 times after 1 s, 2 s, 4 s, 8 s + up to 0.5 s, then a person",
+        "timeout        30 min",
+        "lease          30 s",
+        "worker lost    another worker takes over, at most 3 times",
+        "overlap        skip: not while another round is in progress                  default",
+        "in force       since Fri 27 Nov 2026 12:00 Asia/Shanghai",
+        "workers        0 of 0 awake run it",
     ):
-        assert wanted in out, wanted
+        assert " ".join(wanted.split()) in out, wanted
     assert noonmark("show", "digest", "--json").plain["rule"]["name"] == "digest"
+
+
+def test_show_tells_the_default_from_the_rule(noonmark: Noonmark) -> None:
+    lines = {line.split()[0]: line.split()[-1] for line in noonmark("show", "tick").out.splitlines()[2:]}
+    assert lines["guard"] == "default"
+    assert lines["overlap"] == "rule"
+    assert lines["catch-up"] == "rule"
+    assert "at most late   5 min" in noonmark("show", "tick").out
+
+
+def test_why_tells_about_what_has_an_outcome_and_names_the_next(desk: Desk, noonmark: Noonmark) -> None:
+    desk.later(5 * MINUTE)
+    desk.beat()
+    done = desk.finish(desk.look(), code="succeeded")
+    desk.later(5 * MINUTE)
+    desk.beat()
+    told = noonmark("why", "tick", "--json").plain
+    assert (told["id"], told["outcome"]) == (done.id, "on_time")
+    assert "Next: due 12:10 (in 0 s)." in told["lines"]
+    desk.later(2 * MINUTE)
+    desk.beat()
+    assert noonmark("why", "tick", "--json").plain["outcome"] == "due"
+
+
+def test_jobs_fits_a_hundred_columns_whatever_the_names(desk: Desk, noonmark: Noonmark) -> None:
+    desk.register(
+        replace(
+            DIGEST,
+            name="a-name-that-is-longer-than-anybody-would-want-to-read",
+            trigger=Cron(expression="30 18 * * mon,tue,wed,thu,sat", tz="America/Argentina/Buenos_Aires"),
+        )
+    )
+    for _ in range(30):
+        desk.later(5 * MINUTE)
+        desk.beat()
+        desk.finish(desk.look(), code="succeeded")
+    for lang in ("en", "zh"):
+        for tz in ((), ("--tz", "America/Argentina/Buenos_Aires")):
+            lines = noonmark("jobs", "--lang", lang, *tz).out.splitlines()
+            assert max(width(line) for line in lines) <= 100
+    assert "####" in noonmark("jobs").out
 
 
 def test_next_of_one_job_and_of_all(noonmark: Noonmark) -> None:
@@ -203,3 +262,10 @@ def test_an_unknown_command_names_the_nearest_and_ends_with_2(noonmark: Noonmark
 
 def test_the_rule_is_what_the_store_has(noonmark: Noonmark) -> None:
     assert noonmark("show", "digest", "--json").plain["rule"]["key"] == DIGEST.key
+
+
+def test_verify_tells_both_ends_of_its_span_with_their_day(noonmark: Noonmark) -> None:
+    since, until = noonmark("verify").out.splitlines()[0].split(" between ")[1].split(" (")[0].split(" and ")
+    assert since.split()[0] != until.split()[0]
+    assert len(since.split()) == 5
+    assert until.split()[:5][3] == since.split()[3], "both name the year"

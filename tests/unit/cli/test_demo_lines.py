@@ -6,8 +6,7 @@ import string
 
 import pytest
 
-from noonmark.explain.render import width
-from noonmark.faces.cli.demo_lines import cut
+from noonmark.explain.render import cut, width
 from noonmark.faces.cli.demo_words import WORDS
 
 

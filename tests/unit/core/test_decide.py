@@ -309,7 +309,7 @@ def test_a_key_that_we_hold_ourselves_is_no_duplicate() -> None:
 
 
 def test_a_finished_digest_does_not_wait_for_fresh_data() -> None:
-    """DESIGN 11: the duplicate check comes before the conditions, and asks for none of them."""
+    """docs/semantics.md 3: the duplicate check comes before the conditions, and asks for none of them."""
     decision = decide(replace(PLAIN, depends_on=(FLAG,)), row_at(), {"pause:job": GOING, "key:key:1": held()}, FRIDAY)
     assert (decision.code, decision.needs) == ("key_held", ())
 

@@ -77,7 +77,7 @@ def test_a_skipped_row_opens_again_only_when_a_revision_yields_it_again() -> Non
 
 
 def test_what_was_wanted_never_ends_skipped_by_itself_once_it_started() -> None:
-    """DESIGN 2: SKIPPED is only what the rule excludes; a started occurrence ends otherwise, or by a person."""
+    """docs/semantics.md 2: SKIPPED is only what the rule excludes; a started occurrence ends otherwise, or by a person."""
     for state in (RUNNING, RETRYING, MANUAL):
         assert {event for event in Event if next_state(state, event) is SKIPPED} <= {Event.MARK_SKIP}
 
@@ -87,7 +87,7 @@ def test_a_closed_window_makes_every_open_row_a_persons_business() -> None:
 
 
 def test_every_open_state_can_be_looked_at_without_changing_it() -> None:
-    """DESIGN 1: the look lease; the state stays."""
+    """docs/semantics.md 1: the look lease; the state stays."""
     assert all(next_state(state, Event.PARK) is state for state in OPEN_STATES)
 
 
@@ -112,8 +112,8 @@ def test_every_state_can_be_reached_and_every_event_has_a_use() -> None:
 
 @pytest.mark.parametrize("event", list(Event), ids=str)
 def test_a_requested_cancel_beats_every_end_but_success(event: Event) -> None:
-    """DESIGN 5: a SUCCESS that wins the race stands, any other end, lapse or retry becomes CANCELLED."""
-    wins = event in {Event.FAIL_RETRY, Event.FAIL_MANUAL, Event.HAND_BACK, Event.TAKEOVER, Event.MISS}
+    """docs/semantics.md 5: a SUCCESS that wins the race stands, any other end, lapse or retry becomes CANCELLED."""
+    wins = event in {Event.FAIL_RETRY, Event.FAIL_MANUAL, Event.HAND_BACK, Event.TAKEOVER, Event.MISS, Event.SKIP}
     assert effective_event(event, cancel_requested=True) is (Event.CANCEL if wins else event)
     assert effective_event(event, cancel_requested=False) is event
 

@@ -58,7 +58,7 @@ CONTRACT = (
     "revision_superseded handler_missing rule_unreadable succeeded failed_retry failed_final not_retryable "
     "timed_out lost taken_over holder_alive poison lost_manual handed_back cancelled cancel_requested "
     "cancelled_before_create worker_gone retried marked_done marked_skip marked_handled result_not_stored "
-    "effects_started effect_unknown payload_too_large start_failed"
+    "effects_started effect_unknown payload_too_large start_failed job_ended"
 )
 FIELD = re.compile(r"\{(\w+)(?::(\w+))?\}")
 CODES = sorted(reasons.REASONS)

@@ -53,7 +53,7 @@ def test_the_guard_and_a_pause_are_foreseen() -> None:
     here = voice("Asia/Shanghai", "2026-11-28T12:00:00")
     saturday, sunday, monday = coming(job, here.now, 3, here)
     assert [saturday.would_run, sunday.would_run, monday.would_run] == [False, False, True]
-    assert saturday.notes == ("Sat: the guard will skip it",)
+    assert saturday.notes == ("Saturday: the guard will skip it",)
     paused = JobRow(name="digest", rule="", digest="", revision=1, effective_at=0, paused=True)
     assert not coming(job, monday.at - 1, 1, here, job_row=paused)[0].would_run
 
@@ -86,8 +86,8 @@ def test_a_cron_rule_is_said_in_words_or_as_it_was_written(expression: str, en: 
 
 
 def test_other_triggers_and_windows_have_words_too() -> None:
-    assert trigger_text(Every(period=300_000_000)) == "every 5m"
-    assert trigger_text(OnEvent(name="run.done", delay=300_000_000)) == "5m after event run.done"
+    assert trigger_text(Every(period=300_000_000)) == "every 5 min"
+    assert trigger_text(OnEvent(name="run.done", delay=300_000_000)) == "5 min after event run.done"
     assert trigger_text(Manual(), "zh") == "由人或程序发起"
     assert window_text(Window(start="22:00", end="02:00", crosses_midnight=True)) == "22:00-02:00 (across midnight)"
-    assert window_text(Window(length=7_200_000_000), "zh") == "到期后 2h 内"
+    assert window_text(Window(length=7_200_000_000), "zh") == "到期后 2 小时内"

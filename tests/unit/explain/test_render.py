@@ -7,6 +7,7 @@ import json
 from desk import DIGEST, Desk
 
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND
+from noonmark.explain import check_words
 from noonmark.explain.render import explanation_json, explanation_text, pad, table, width
 from noonmark.explain.voice import Voice
 from noonmark.explain.why import why
@@ -78,6 +79,30 @@ def test_width_counts_wide_characters_twice_and_combining_ones_not_at_all() -> N
     assert width("e\u0301") == 1
     assert pad("准点", 6) == "准点  "
     assert table(["a", "b"], [["准点", "x"], ["z", "yy"]]) == "a     b\n准点  x\nz     yy"
+
+
+def test_checks_are_worded_for_people_and_the_json_keeps_what_was_recorded() -> None:
+    told = {(name, text): (check_words.told(name, text, "en"), check_words.told(name, text, "zh")) for name, text in (
+        ("duplicate", "f:3 ours"), ("duplicate", "SUCCESS by r7"), ("overlap", "nobody in progress"),
+        ("limit", "at most 1 h 30 min late"), ("limit", "1.5 s late"), ("guard", "Sat"),
+        ("dependency", "flag a, index[x] succeeded for 2026-11-27"), ("dependency", "flag a not set"),
+        ("dependency", "index succeeded for 2026-11-27 not set"), ("window", "18:30-20:00"), ("newer", "of a newer version"),
+    )}  # fmt: skip
+    assert list(told.values()) == [
+        ("key f:3", "键 f:3"),
+        ("held by r7 (done)", "由 r7 占有（已成功）"),
+        ("no other in progress", "没有其他在进行"),
+        ("at most 1 h 30 min late", "最多晚 1 小时 30 分钟"),
+        ("1.5 s late", "晚 1.5 秒"),
+        ("Saturday", "周六"),
+        ("flag a, index[x] succeeded for 2026-11-27", "标志 a、index[x] 在 2026-11-27 成功"),
+        ("flag a not set", "标志 a 未设置"),
+        ("index has not succeeded for 2026-11-27", "index 在 2026-11-27 尚未成功"),
+        ("18:30-20:00", "18:30-20:00"),
+        ("of a newer version", "of a newer version"),
+    ]
+    plain = explanation_json(why(missed().store, "digest", lang="zh"))
+    assert {check["wanted"] for check in plain["checks"]} >= {"not paused", "any day", "18:30-20:00"}
 
 
 def test_lengths_are_told_in_two_units_at_most() -> None:

@@ -7,7 +7,22 @@ from dataclasses import replace
 import pytest
 from desk import DIGEST, TICK, Desk, at
 
-from noonmark.core.model import HOUR, MINUTE, SECOND, Act, Activation, Cron, Event, NewOccurrence, Origin, Retry, State
+from noonmark.core import codec
+from noonmark.core.model import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    Act,
+    Activation,
+    Check,
+    Cron,
+    Event,
+    Gates,
+    NewOccurrence,
+    Origin,
+    Retry,
+    State,
+)
 from noonmark.core.model import Guardrails as Guards
 from noonmark.core.series import row_for_call
 from noonmark.explain.explanation import Explanation
@@ -47,8 +62,10 @@ def test_a_late_run_says_how_late_and_what_it_waited_for(desk: Desk) -> None:
     desk.finish(row)
     told = why(desk.store, "digest")
     assert told.outcome == "caught_up"
-    assert told.sentence.startswith("It ran 17 min late, at 18:47 on w1: it waited first. ")
-    assert "corpus:2026-11-27" in told.sentence
+    assert told.sentence == "It ran 17 min late, at 18:47 on w1, after waiting for flag corpus:2026-11-27."
+    assert why(desk.store, "digest", lang="zh").sentence == (
+        "晚了 17 分钟，于 18:47 在 w1 上运行，此前在等标志 corpus:2026-11-27。"
+    )
     assert told.looks is not None
     assert told.looks.count == 1
 
@@ -72,7 +89,9 @@ def test_a_wait_names_the_flag_and_the_next_look(desk: Desk) -> None:
     desk.beat()
     told = why(desk.store, "digest")
     assert told.outcome == "waiting"
-    assert told.sentence.startswith("It is waiting: ")
+    assert told.sentence.startswith("It waits for flag corpus:2026-11-27 (the digest quotes the corpus). ")
+    assert "noonmark signal corpus:2026-11-27;" in told.remedy
+    assert "noonmark signal corpus:2026-11-27；" in why(desk.store, "digest", lang="zh").remedy
     assert "corpus:2026-11-27" in told.sentence
     assert told.sentence.endswith("Looked once, at 18:30, next look at 18:35 (in 4 min).")
     assert checks(told)["window"] is True
@@ -160,7 +179,7 @@ def test_a_duplicate_names_the_holder(desk: Desk) -> None:
     told = why(desk.store, occurrence_id=answer.id)
     assert told.outcome == "refused_duplicate"
     assert told.sentence == (
-        f"It was refused as a duplicate: digest:2026-11-27 is held by r{done.id} (digest), SUCCESS since 18:31."
+        f"It was refused as a duplicate: digest:2026-11-27 is held by r{done.id} (digest), done since 18:31."
     )
     assert told.commands == (f"noonmark why --occurrence r{done.id}",)
     holder = why(desk.store, key="digest:2026-11-27")
@@ -196,7 +215,7 @@ def test_a_takeover_names_who_died_and_both_fences(desk: Desk) -> None:
     desk.signal("corpus:2026-11-27")
     desk.until("2026-11-27T18:30:00")
     desk.beat("w1", pid=4101)
-    first = desk.look()
+    desk.look()
     desk.later(31 * SECOND)
     desk.beat("w2")
     second = desk.take_over("w2")
@@ -208,9 +227,67 @@ def test_a_takeover_names_who_died_and_both_fences(desk: Desk) -> None:
     desk.finish(second, worker="w2")
     told = why(desk.store, "digest")
     assert told.outcome == "taken_over"
-    assert f"(fence {first.fence} → {second.fence})" in told.sentence
+    assert "(fence #1 → #2)" in told.sentence
     assert "w1 (pid 4101) was last heard of at 18:30 and is gone; w2 took over at 18:30:31" in told.sentence
-    assert f"A write by w1 after 18:30:31 is refused (fence {first.fence} < {second.fence})." in told.lines
+    assert "A write by w1 after 18:30:31 is refused (fence #1 < #2)." in told.lines
+
+
+def test_a_takeover_shows_the_checks_of_its_start_and_one_lease(desk: Desk) -> None:
+    desk.signal("corpus:2026-11-27")
+    desk.until("2026-11-27T18:30:00")
+    desk.beat("w1")
+    desk.look()
+    desk.later(31 * SECOND)
+    desk.beat("w2")
+    (row,) = desk.take("w2")
+    judged = (Check(name="lease", passed=True, wanted="nobody holds it", seen="taken_over w1"),)
+    desk.finish(
+        row,
+        Event.TAKEOVER,
+        worker="w2",
+        lease=30 * SECOND,
+        gates=Gates(revision=1),
+        verdict="should_run",
+        code="taken_over",
+        checks=codec.checks_to_json(judged),
+    )
+    names = [check.name for check in why(desk.store, "digest").checks]
+    assert names.count("lease") == 1
+    assert "dependency" in names
+
+
+def test_a_start_a_few_seconds_late_is_on_time_and_says_for_what_it_waited(desk: Desk) -> None:
+    desk.until("2026-11-27T18:30:00")
+    desk.beat()
+    desk.look()
+    desk.later(6 * SECOND)
+    desk.signal("corpus:2026-11-27")
+    desk.finish(desk.look())
+    told = why(desk.store, "digest")
+    assert told.outcome == "on_time"
+    assert told.sentence == "It ran 6 s late, at 18:30:06 on w1, after waiting for flag corpus:2026-11-27."
+
+
+def test_a_start_half_a_second_late_is_on_time(desk: Desk) -> None:
+    desk.register(TICK)
+    desk.later(5 * MINUTE + SECOND // 2)
+    desk.beat()
+    desk.finish(desk.look())
+    told = why(desk.store, "tick")
+    assert told.sentence.startswith("It ran on time: ")
+    assert [check.seen for check in told.checks if check.name == "limit"] == ["on time"]
+
+
+def test_what_one_worker_left_undone_is_not_the_news_of_a_job(desk: Desk) -> None:
+    desk.register(TICK)
+    desk.later(5 * MINUTE)
+    desk.beat()
+    done = desk.finish(desk.look(), code="succeeded")
+    desk.later(5 * MINUTE)
+    desk.beat()
+    (row,) = desk.take()
+    desk.finish(row, Event.CANCEL, verdict="skip_guard", code="worker_gone", adds=())
+    assert why(desk.store, "tick").occurrence_id == done.id
 
 
 def test_a_takeover_from_a_paused_worker_says_that_it_lives_on(desk: Desk) -> None:
@@ -329,7 +406,7 @@ def test_a_scheduled_moment_whose_key_was_run_by_hand_names_that_run(desk: Desk)
     assert row.verdict == "skip_duplicated"
     told = why(desk.store, occurrence_id=row.id)
     assert told.sentence.startswith(
-        f"It was refused as a duplicate: digest:2026-11-27 is held by r{held.id} (digest), SUCCESS"
+        f"It was refused as a duplicate: digest:2026-11-27 is held by r{held.id} (digest), done"
     )
 
 

@@ -373,3 +373,12 @@ def test_a_problem_reads_as_one_line_with_place_path_and_remedy() -> None:
         "a window may cross midnight only when it says so; correct it, or add crosses_midnight: true."
     )
     assert problem.text("zh").endswith("。")
+
+
+def test_what_core_says_about_a_value_is_told_in_chinese_too() -> None:
+    problem = Problem(
+        code="bad_cron",
+        detail={"value": "0 9 * *", "error": 'cron "0 9 * *" has 4 fields, but 5 are needed: minute hour x'},
+    )
+    assert 'cron "0 9 * *" 有 4 个字段，需要 5 个：分 时 日 月 周' in problem.text("zh")
+    assert "has 4 fields" in problem.text("en")

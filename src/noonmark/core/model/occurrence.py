@@ -9,7 +9,7 @@ from noonmark.core.model.base import Micros, Origin, State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewOccurrence:
-    """A row to be added.  ``gated`` rows are never started by ``take`` alone (DESIGN 1, fast path)."""
+    """A row to be added.  ``gated`` rows are never started by ``take`` alone (docs/semantics.md 1, fast path)."""
 
     job: str
     identity: str

@@ -47,8 +47,28 @@ class JobRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """An overdue frontier row that nobody looked at before its rule changes; its later moments are derived.
+
+    With a ``verdict`` the row ends SKIPPED; without one it stays open and meets the new rule.  ``fence`` is the one that
+    was read: if the row was taken or looked at meanwhile, the derivation is out of date.
+    """
+
+    occurrence_id: int
+    fence: int
+    verdict: str = ""
+    code: str = ""
+    detail: str = "{}"
+    checks: str = "[]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Activation:
-    """A declared rule on its way into the store, with the frontier rows it yields after ``effective_at``."""
+    """A declared rule on its way into the store, with the frontier rows it yields after ``effective_at``.
+
+    ``passed`` and ``adds`` are what the old rule leaves behind up to ``effective_at``: its overdue frontier rows, and the
+    rows and range records of the moments after them.
+    """
 
     name: str
     rule: str
@@ -57,11 +77,16 @@ class Activation:
     effective_at: Micros
     frontiers: tuple[NewOccurrence, ...] = ()
     event: str = ""
+    passed: tuple[Passed, ...] = ()
+    adds: tuple[NewOccurrence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """A person's act.  ``kind``: retry, cancel, mark_done, mark_skip, mark_handled, pause, resume, end_job."""
+    """A person's act.  ``kind``: retry, cancel, mark_done, mark_skip, mark_handled, pause, resume, end_job.
+
+    ``end_job`` may carry what the rule leaves behind, as an ``Activation`` does, and the instant it is in force until.
+    """
 
     kind: str
     actor: str
@@ -69,6 +94,9 @@ class Act:
     occurrence_id: int | None = None
     key: str | None = None
     job: str | None = None
+    effective_at: Micros | None = None
+    passed: tuple[Passed, ...] = ()
+    adds: tuple[NewOccurrence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +110,9 @@ class Acted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A durable remark of a run: ``step`` (value), ``intent``/``done`` of a once-effect, ``effects``, ``progress``."""
+    """A durable remark of a run: ``step`` (value), ``intent``/``done`` of a once-effect, ``effects``, ``progress``,
+    ``flag`` (set or cleared).
+    """
 
     kind: str
     name: str

@@ -34,7 +34,7 @@ class AlertWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gates:
-    """What the decision saw; compared again, inside the transaction, before a start (DESIGN 3)."""
+    """What the decision saw; compared again, inside the transaction, before a start (docs/semantics.md 3)."""
 
     revision: int
     pause_version: int = 0

@@ -12,12 +12,12 @@ import sys
 import click
 
 from noonmark.faces.cli import problems
-from noonmark.faces.cli.lazy import LazyGroup, settings_of
+from noonmark.faces.cli.lazy import LazyGroup
 from noonmark.faces.cli.settings import Settings, global_options
 
 EPILOG = (
     "Exit codes: 0 yes, 1 the answer is no (verify found something), 2 usage, 3 would not run or refused duplicate, "
-    "4 store out of reach, 5 not found, 130 interrupted."
+    "4 store out of reach, 5 not found, 130 interrupted, 141 unread output."
 )
 
 noonmark = LazyGroup(
@@ -55,6 +55,8 @@ def _readable(arg: str) -> str:
 
 def _run(args: list[str]) -> int:
     verbose = "-v" in args or "--verbose" in args
+    if sys.stdout is None:  # started with it closed: there is nobody to tell
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it lives as long as the process
     try:
         result = noonmark.main(args=args, prog_name="noonmark", standalone_mode=False)
         sys.stdout.flush()
@@ -62,21 +64,25 @@ def _run(args: list[str]) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
-        return _usage(error)
+        return _usage(error, _language(args))
     except click.ClickException as error:
         click.echo(f"noonmark: {error.format_message()}", err=True)
         return problems.USAGE
     except (click.Abort, KeyboardInterrupt):
         return problems.INTERRUPTED
     except problems.Trouble as trouble:
-        click.echo(trouble.text(), err=True)
+        click.echo(trouble.text(_language(args)), err=True)
         return trouble.code
     except BrokenPipeError:
         _silence_stdout()
-        return problems.OK
+        return problems.UNREAD
+    except SystemExit:  # not from a command: click met the broken pipe first, and leaves in this way
+        _silence_stdout()
+        return problems.UNREAD
     except Exception as fault:
-        told = _as_trouble(fault)
-        click.echo(told.text(), err=True)
+        lang = _language(args)
+        told = _as_trouble(fault, lang)
+        click.echo(told.text(lang), err=True)
         if verbose and told.code == problems.NO:
             import traceback
 
@@ -84,16 +90,21 @@ def _run(args: list[str]) -> int:
         return told.code
 
 
-def _usage(error: click.UsageError) -> int:
+def _usage(error: click.UsageError, lang: str) -> int:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return problems.USAGE
     where = f"{error.ctx.command_path} --help" if error.ctx is not None else "noonmark --help"
-    click.echo(f"noonmark: {error.format_message()}\n        {where}", err=True)
+    said = error.format_message()
+    if lang == "zh":
+        from noonmark.faces.cli.usage_zh import in_chinese
+
+        said = in_chinese(said)
+    click.echo(f"noonmark: {said}\n        {where}", err=True)
     return problems.USAGE
 
 
-def _as_trouble(fault: Exception) -> problems.Trouble:
+def _as_trouble(fault: Exception, lang: str) -> problems.Trouble:
     """Translate what other floors raise; whatever is unknown is a fault in noonmark and says so."""
     from noonmark.explain.find import NotFound
     from noonmark.ports.store import StoreError, StoreUnusable
@@ -102,27 +113,32 @@ def _as_trouble(fault: Exception) -> problems.Trouble:
         from noonmark.rules.problems import ProblemList
 
         if isinstance(fault, ProblemList):
-            return problems.Trouble("cannot read rules", why=fault.text(_language()), code=problems.USAGE)
+            return problems.Trouble("rules_refused", problems=fault.text(lang))
 
     if isinstance(fault, NotFound):
-        return problems.Trouble(str(fault), do=fault.hint, code=problems.NOT_FOUND)
+        return problems.Trouble("not_found", what=fault.what(lang), do=fault.do(lang), code=problems.NOT_FOUND)
     if isinstance(fault, StoreUnusable):
-        return problems.Trouble(f"the store cannot be used: {fault}", code=problems.UNREACHABLE)
+        return problems.Trouble("store_unusable", error=str(fault), code=problems.UNREACHABLE)
     if isinstance(fault, StoreError):
-        return problems.Trouble(
-            f"the store is out of reach: {fault}", do="try again, or name another with --url", code=problems.UNREACHABLE
-        )
-    return problems.Trouble(
-        f"{type(fault).__name__}: {fault}",
-        why="this is a fault in noonmark, not yours",
-        do="run it again with -v and report what it prints",
-        code=problems.NO,
-    )
+        return problems.Trouble("store_away", error=str(fault), code=problems.UNREACHABLE)
+    if isinstance(fault, OSError):
+        error = fault.strerror or str(fault)
+        if fault.filename is not None:
+            return problems.Trouble("file_unusable", path=str(fault.filename)[:200], error=error)
+        _silence_stdout()  # what could not be written is not to be tried again at exit
+        return problems.Trouble("unwritable", error=error)
+    return problems.Trouble("fault", error=f"{type(fault).__name__}: {fault}", code=problems.NO)
 
 
-def _language() -> str:
-    context = click.get_current_context(silent=True)
-    return settings_of(context).language if context is not None else Settings().language
+def _language(args: list[str]) -> str:
+    """Return the language asked for, also where the line was refused before its options were read."""
+    for index, word in enumerate(args):
+        value = word.removeprefix("--lang=") if word.startswith("--lang=") else ""
+        if word == "--lang" and index + 1 < len(args):
+            value = args[index + 1]
+        if value in ("en", "zh"):
+            return value
+    return Settings().language
 
 
 def _silence_stdout() -> None:

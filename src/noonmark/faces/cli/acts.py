@@ -5,24 +5,27 @@ Rule of the file: ``done`` and ``requested`` exit 0, ``already_done`` and ``refu
 
 from __future__ import annotations
 
+from noonmark.core import phrasing
 from noonmark.core.model import Act, Acted, Query, State
 from noonmark.explain.find import NotFound, parse_id
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Session
 
 
-def carry_out(here: Session, act: Act, *, done: str, done_zh: str, what: str) -> int:
-    """Carry out an act and say how it went; ``what`` names its object."""
+def carry_out(here: Session, act: Act, *, done: str, what: str) -> int:
+    """Carry out an act and say how it went: ``done`` is the answer's word, ``what`` names the object."""
     answer = here.store.act(here.request_id(), act)
     if answer.outcome == "not_found":
-        raise NotFound(f"there is no {what}", "noonmark history, or noonmark backlog")
+        if act.key is not None:
+            raise NotFound("no_open_key", "do_key_job", key=act.key)
+        raise NotFound("no_occurrence", "do_history", number=act.occurrence_id)
     plain = {
         "v": 1,
         "outcome": answer.outcome,
         "ids": list(answer.ids),
         "state": answer.state.value if answer.state is not None else None,
     }
-    here.emit(plain, lambda: _said(here, act, answer, done_zh if here.lang == "zh" else done, what))
+    here.emit(plain, lambda: _said(here, act, answer, done, what))
     return problems.OK if answer.outcome in ("done", "requested") else problems.REFUSED
 
 
@@ -30,34 +33,38 @@ def number_of(text: str) -> int:
     """Read an occurrence id or say how one is written."""
     try:
         return parse_id(text)
-    except ValueError as error:
-        raise problems.Trouble(str(error), do="noonmark history shows them") from None
+    except ValueError:
+        raise problems.Trouble("no_id", text=text) from None
 
 
 def must_exist(here: Session, number: int) -> None:
     """Say "not found" for an occurrence that is not there, before anything else is said."""
     if not here.store.occurrences(Query(ids=(number,))):
-        raise NotFound(f"there is no occurrence r{number}", "noonmark history")
+        raise NotFound("no_occurrence", "do_history", number=number)
+
+
+def reason_given(reason: str) -> str:
+    """Return a reason, or refuse one that is only blanks."""
+    if not reason.strip():
+        raise problems.Trouble("empty_reason")
+    return reason
 
 
 def _said(here: Session, act: Act, answer: Acted, done: str, what: str) -> str:
-    zh = here.lang == "zh"
     names = ", ".join(f"r{number}" for number in answer.ids) or what
-    state = answer.state.value if answer.state is not None else "?"
+    state = phrasing.state(answer.state or "", here.lang)
     match answer.outcome:
         case "done":
-            return f"{names} {done}"
+            return here.word(done, names=names)
         case "requested" if answer.state is State.PENDING:  # the next moment of a series ends at its first look
-            return f"{names} 已记下取消：到期时即取消" if zh else f"{names} will be cancelled when its moment comes"
+            return here.word("is_noted", names=names)
         case "requested":
-            return f"{names} 正在运行：已请求其停止" if zh else f"{names} is running: its worker was asked to stop"
+            return here.word("is_asked_to_stop", names=names)
+        case "already_done" if act.kind in ("pause", "resume"):
+            return here.word("already_paused" if act.kind == "pause" else "already_resumed", names=names)
         case "already_done":
-            return (
-                f"{names} 已经完成（{state}），未作改动"
-                if zh
-                else f"{names} is already done ({state}), nothing was changed"
-            )
+            return here.word("already_done", names=names, state=state)
     verb = act.kind.replace("_", " ")
-    if zh:
-        return f"已拒绝：{names} 处于 {state}，不能执行 {verb}"
-    return f"refused: {names} is {state}, so it cannot be asked to {verb}"
+    if answer.state is None:
+        return here.word("act_refused_job", names=names, act=verb)
+    return here.word("act_refused", names=names, state=state, act=verb)

@@ -70,10 +70,10 @@ def files_of(app: str) -> list[Path]:
 
 def _existing(text: str) -> Path:
     path = Path(text)
+    if path.is_dir():
+        raise problems.Trouble("is_folder", path=str(path))
     if not path.is_file():
-        raise problems.Trouble(
-            f"there is no file {path}", do="noonmark init writes one to start from", code=problems.NOT_FOUND
-        )
+        raise problems.Trouble("no_file", path=str(path), folder=str(Path.cwd()), code=problems.NOT_FOUND)
     return path
 
 
@@ -83,7 +83,7 @@ def _from_path(text: str) -> ModuleType:
     sys.path.insert(0, str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise problems.Trouble(f"{path} is no Python file")
+        raise problems.Trouble("no_python", path=str(path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -106,12 +106,7 @@ def _from_name(name: str) -> ModuleType:
 
 
 def _no_module(name: str) -> problems.Trouble:
-    return problems.Trouble(
-        f"there is no module {name!r}",
-        why=f"looked in {Path.cwd()} and the installed packages",
-        do="write module:sched, path/to/file.py or noonmark.yaml",
-        code=problems.NOT_FOUND,
-    )
+    return problems.Trouble("no_module", name=name, folder=str(Path.cwd()), code=problems.NOT_FOUND)
 
 
 def _scheduler(module: ModuleType, attribute: str, app: str, kind: type[Scheduler]) -> Scheduler:
@@ -119,18 +114,20 @@ def _scheduler(module: ModuleType, attribute: str, app: str, kind: type[Schedule
         found = getattr(module, attribute, None)
         if isinstance(found, kind):
             return found
-        what = "there is none of that name" if found is None else f"it is a {type(found).__name__}"
-        raise problems.Trouble(f"{app} is no Scheduler: {what}", do="sched = Scheduler()", code=problems.NOT_FOUND)
+        if found is not None:
+            kind_there = type(found).__name__
+            raise problems.Trouble("wrong_attribute", app=app, kind=kind_there, code=problems.NOT_FOUND)
+        there = [name for name, value in vars(module).items() if isinstance(value, kind)]
+        near = f"{app.partition(':')[0]}:{there[0]}" if there else "sched = Scheduler()"
+        raise problems.Trouble("no_attribute", app=app, near=near, code=problems.NOT_FOUND)
     named = {name: value for name, value in vars(module).items() if isinstance(value, kind)}
     if "sched" in named:
         return named["sched"]
     if len({id(value) for value in named.values()}) == 1:
         return next(iter(named.values()))
     if named:
-        raise problems.Trouble(
-            f"{app} has several Schedulers: {', '.join(named)}", do=f"name one: {app}:{next(iter(named))}"
-        )
-    raise problems.Trouble(f"{app} has no Scheduler", do="add: sched = Scheduler()", code=problems.NOT_FOUND)
+        raise problems.Trouble("several_schedulers", app=app, names=", ".join(named), first=next(iter(named)))
+    raise problems.Trouble("no_scheduler", app=app, code=problems.NOT_FOUND)
 
 
 def _broken(app: str, fault: BaseException) -> Exception:
@@ -144,9 +141,7 @@ def _broken(app: str, fault: BaseException) -> Exception:
         where = f"{fault.filename}:{fault.lineno}"
     else:
         where = f"{frames[-1].filename}:{frames[-1].lineno}  {frames[-1].line or ''}" if frames else ""
-    return problems.Trouble(
-        f"{app} cannot be loaded: {type(fault).__name__}: {fault}", why=where.strip(), code=problems.USAGE
-    )
+    return problems.Trouble("app_broken", app=app, error=f"{type(fault).__name__}: {fault}", where=where.strip())
 
 
 def _is_ours(filename: str) -> bool:

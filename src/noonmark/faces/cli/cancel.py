@@ -23,7 +23,7 @@ def cancel(ctx: click.Context, occurrence: str | None, key: str | None, job: str
     A running one is asked to stop; one that is done stays done (exit 3).
     """
     if (occurrence is None) == (key is None):
-        raise problems.Trouble("say which: an occurrence or --key, not both", do="noonmark backlog")
+        raise problems.Trouble("cancel_which")
     number = number_of(occurrence) if occurrence is not None else None
     with session(ctx) as here:
         if number is not None:
@@ -31,5 +31,5 @@ def cancel(ctx: click.Context, occurrence: str | None, key: str | None, job: str
         if job is not None:
             the_job(here.store, job)
         act = Act(kind="cancel", actor=here.actor, reason=reason, occurrence_id=number, key=key, job=job)
-        what = f"occurrence r{number}" if number is not None else f"key {key}"
-        return carry_out(here, act, done="is cancelled", done_zh="已取消", what=what)
+        what = f"r{number}" if number is not None else here.word("what_key", key=key)
+        return carry_out(here, act, done="is_cancelled", what=what)

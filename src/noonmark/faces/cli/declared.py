@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noonmark.core.model import Job, JobRow
+from noonmark.core.model import Job, JobRow, Micros
 from noonmark.explain.find import NotFound, read_rule, the_job
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Session
@@ -18,7 +18,8 @@ def stored_or_declared(here: Session, name: str, app: str | None) -> tuple[Job, 
     if app is not None:
         declared = {job.name: job for job in declared_jobs(app)}
         if name not in declared:
-            raise NotFound(f"{app} declares no job {name!r}", f"it declares: {', '.join(sorted(declared)) or 'none'}")
+            names = ", ".join(sorted(declared)) or "-"
+            raise NotFound("no_job_declared", "do_declared", app=app, name=name, names=names)
         return declared[name], None
     row = the_job(here.store, name)
     return readable(row), row
@@ -28,12 +29,7 @@ def readable(row: JobRow) -> Job:
     """Return the rule of a stored job, or say that this version cannot read it."""
     job = read_rule(row)
     if job is None:
-        raise problems.Trouble(
-            f"the stored rule of {row.name} cannot be read by this version",
-            why="it was probably written by a newer noonmark",
-            do="upgrade noonmark, or register the job again",
-            code=problems.UNREACHABLE,
-        )
+        raise problems.Trouble("rule_unreadable", job=row.name, code=problems.UNREACHABLE)
     return job
 
 
@@ -42,3 +38,10 @@ def declared_jobs(app: str) -> Sequence[Job]:
     from noonmark.faces.cli.apps import jobs_of
 
     return jobs_of(app)
+
+
+def own_clock() -> Micros:
+    """Return this machine's time: a declaration needs no store, so there is no store time to ask for."""
+    from noonmark.ports.clock import SystemClock
+
+    return SystemClock().wall()

@@ -19,11 +19,12 @@ import click
 
 from noonmark.core import times
 from noonmark.core.model import SECOND, Micros, Occurrence, Query, State
+from noonmark.explain.render import cut
 from noonmark.explain.report import report_line, report_text
 from noonmark.explain.verify import Report, verify
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
-from noonmark.faces.cli.demo_lines import Watcher, cut
+from noonmark.faces.cli.demo_lines import Watcher
 from noonmark.faces.cli.demo_stage import WORKERS, Troupe, command_name, find_app, load, prepare, termination_raises
 from noonmark.faces.cli.demo_words import LONG_QUESTION, QUESTIONS, say
 from noonmark.faces.cli.session import Command, settings_of
@@ -76,7 +77,7 @@ def demo(ctx: click.Context, *, no_kill: bool, keep: bool, folder: str, seconds:
             click.echo(say(lang, "interrupted"), err=True)
             return problems.INTERRUPTED
         except StoreError as trouble:
-            raise problems.Trouble(f"the demo's store: {trouble}", code=problems.UNREACHABLE) from None
+            raise problems.Trouble("store_unusable", error=str(trouble), code=problems.UNREACHABLE) from None
 
 
 @dataclass(kw_only=True)
@@ -211,18 +212,16 @@ class Play:
             for name, code in self.troupe.newly_gone():
                 self._own_end(name, code)
             if time.monotonic() > deadline:
-                raise problems.Trouble(
-                    say(self.lang, "too_slow", seconds=START_PATIENCE), why=str(self.folder), code=problems.NO
-                )
+                slow = say(self.lang, "too_slow", seconds=START_PATIENCE)
+                raise problems.Trouble("told", what=slow, why=str(self.folder), do="", code=problems.NO)
             time.sleep(TICK)
 
     def _own_end(self, name: str, code: int) -> None:
         """A worker that ends by itself is a fault of ours: show its last words."""
         log = self.troupe.log_of(name)
         last = "\n".join(log.read_text("utf-8", "replace").splitlines()[-8:])
-        raise problems.Trouble(
-            say(self.lang, "worker_failed", worker=name, code=code, path=log), why=last, code=problems.NO
-        )
+        failed = say(self.lang, "worker_failed", worker=name, code=code, path=log)
+        raise problems.Trouble("told", what=failed, why=last, do="", code=problems.NO)
 
 
 @contextmanager
@@ -251,7 +250,7 @@ def _stage(folder: Path, app: Path, lang: str, *, seconds: int) -> Iterator[Play
         try:
             sched = scheduler_module.build(url, data_folder, None, profile="demo", lang=lang, demo_start=start)
         except load(app, "researchcopilot.corpus").CorpusError as trouble:
-            raise problems.Trouble(str(trouble)) from None
+            raise problems.Trouble("told", what=str(trouble), why="", do="") from None
         data = load(app, "researchcopilot.data").Data(data_folder)
         ascii_only = not writes_unicode(sys.stdout)
         names: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""One line per outcome: watches the store and tells what became of each occurrence (UX 3.1).
+"""One line per outcome: watches the store and tells what became of each occurrence.
 
 Rule of the file: reads only, and tells only what the rows say.
 """
@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 from noonmark.core import times
 from noonmark.core.model import OPEN_STATES, SECOND, Micros, Occurrence, Query, State, WorkerInfo
+from noonmark.explain.fragments import waited_for
 from noonmark.explain.outcomes import OUTCOMES, outcome_of
-from noonmark.explain.render import pad, width
+from noonmark.explain.render import pad
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli.demo_words import say
 from noonmark.ports.store import Store
@@ -20,15 +21,6 @@ JOB_WIDTH, WORD_WIDTH = 18, 14
 LATE_FROM: Micros = SECOND
 """Lateness below this is not worth telling."""
 PAGE = 500
-
-
-def cut(text: str, columns: int) -> str:
-    """Return at most so many terminal columns of a text, ending in an ellipsis where something was left out."""
-    if width(text) <= columns:
-        return text
-    while width(text) >= columns:
-        text = text[:-1]
-    return text.rstrip() + "…"
 
 
 class Watcher:
@@ -92,13 +84,12 @@ class Watcher:
             if outcome != "skipped" or row.code not in {"revision_superseded", "range_superseded"}:
                 self._line(at, self._worker_of(row), row.job, outcome, self._reason(row, at))
             return
-        if outcome == "on_time" and row.id in self._told_waiting:
-            outcome = "caught_up"
         words = say(self._lang, "key", key=row.key)
         if late >= LATE_FROM:
-            why = say(self._lang, "waited") if row.id in self._told_waiting else ""
-            length = self._voice(at).length(late // SECOND * SECOND)
-            words += "   " + say(self._lang, "late", length=length, why=why).rstrip(", ，")
+            story, voice = self._store.story(row.id), self._voice(at)
+            what = waited_for(story.ledger, voice) if story is not None else ""
+            length = voice.length(late // SECOND * SECOND)
+            words += "   " + say(self._lang, "late_after" if what else "late", length=length, what=what)
         self._line(at, self._worker_of(row), row.job, outcome, words)
 
     def _tell_takeover(self, row: Occurrence, now: Micros) -> None:
@@ -113,9 +104,10 @@ class Watcher:
             told = say(self._lang, "step", steps=steps[0])
         else:
             told = say(self._lang, "steps", steps=", ".join(f'"{step}"' for step in steps))
-        words = say(
-            self._lang, "fence", old=lost[-1].fence if lost else "?", new=row.fence, attempt=row.attempt, steps=told
-        )
+        order = sorted({attempt.fence for attempt in attempts} | {row.fence})
+        old = f"#{order.index(lost[-1].fence) + 1}" if lost else "?"
+        new = f"#{order.index(row.fence) + 1}"
+        words = say(self._lang, "fence", old=old, new=new, attempt=row.attempt, steps=told)
         self.line(now, self.name(row.holder), row.job, "+", say(self._lang, "taken_over"), words)
 
     # -- lines --------------------------------------------------------------------------------------

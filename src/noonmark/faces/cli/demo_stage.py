@@ -43,15 +43,10 @@ def prepare(folder: Path, *, keep: bool) -> tuple[Path, bool]:
     try:
         if folder.exists():
             if not folder.is_dir():
-                raise Trouble(f"{folder} is a file", do="name a folder for the demo: --dir FOLDER", code=REFUSED)
+                raise Trouble("demo_file", folder=str(folder), code=REFUSED)
             inside = list(folder.iterdir())
             if inside and not (folder / MARK).is_file():
-                raise Trouble(
-                    f"{folder} is not empty, and not from a demo",
-                    why="the demo removes nothing that it did not write",
-                    do="name another folder: --dir FOLDER",
-                    code=REFUSED,
-                )
+                raise Trouble("demo_not_ours", folder=str(folder), code=REFUSED)
             for path in inside:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
             emptied = bool(inside)
@@ -59,9 +54,7 @@ def prepare(folder: Path, *, keep: bool) -> tuple[Path, bool]:
         (folder / MARK).write_text("This folder was written by `noonmark demo`, which may empty it again.\n", "utf-8")
         (folder / ".gitignore").write_text("*\n", "utf-8")
     except OSError as trouble:
-        raise Trouble(
-            f"cannot make the folder {folder}: {trouble.strerror}", do="name another: --dir FOLDER", code=UNREACHABLE
-        ) from None
+        raise Trouble("demo_no_folder", folder=str(folder), error=trouble.strerror, code=UNREACHABLE) from None
     return folder, emptied
 
 
@@ -75,10 +68,7 @@ def find_app() -> Path:
     for place in (package / "demo_app", package.parents[1] / "apps" / "researchcopilot" / "src"):
         if (place / "researchcopilot" / "scheduler.py").is_file():
             return place
-    raise Trouble(
-        "the demo's application, ResearchCopilot, is not in this installation",
-        do="install noonmark from its wheel, or run the demo in a checkout: make demo",
-    )
+    raise Trouble("demo_no_app")
 
 
 def load(app: Path, name: str) -> ModuleType:

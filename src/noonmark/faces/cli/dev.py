@@ -7,6 +7,7 @@ but itself.
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -43,24 +44,27 @@ def dev(ctx: click.Context, app: str, name: str, poll: float) -> int:
 
     here = Session(settings_of(ctx))
     roots = files_of(app)
-    here.remark(f"noonmark dev: {app}, store {here.settings.store_url}; Ctrl-C stops it, saving a file restarts it")
+    here.remark(here.word("dev_begins", app=app, store=here.settings.store_url))
     stop = _stop_on_signals()
+    far_end, leash = os.pipe()  # only this process holds the leash: however it ends, the worker notices
     while not stop:
         before = stamps(roots)
-        process = subprocess.Popen(_command(here, app, name))
+        process = subprocess.Popen([*_command(here, app, name), "--leash", str(far_end)], pass_fds=(far_end,))
         try:
             reason = _wait(process, roots, before, poll, stop)
         finally:
             _end(process)
         if reason == "changed":
-            here.remark("noonmark dev: a file changed, starting anew")
+            here.remark(here.word("dev_changed"))
         elif not stop:
             if process.returncode == problems.NOT_FOUND:
                 return problems.NOT_FOUND
-            here.remark(f"noonmark dev: the worker ended (exit {process.returncode}); waiting for a change")
+            here.remark(here.word("dev_ended", code=process.returncode))
             before = stamps(roots)
             while not stop and stamps(roots) == before:
                 time.sleep(poll)
+    os.close(leash)
+    os.close(far_end)
     return problems.INTERRUPTED
 
 

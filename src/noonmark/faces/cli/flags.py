@@ -29,7 +29,9 @@ def flags(ctx: click.Context, names: tuple[str, ...]) -> int:
         rows = [(facts.get(name, Fact(name=name)), waiting.get(name, [])) for name in sorted(wanted)]
         here.emit({"v": 1, "flags": [_plain(here, fact, who) for fact, who in rows]}, lambda: _text(here, rows))
         if not rows:
-            here.remark("No job depends on a flag.")
+            here.remark(here.word("no_flags"))
+        elif any(fact.set_at is not None for fact, _ in rows):
+            here.say_zone()
     return problems.OK
 
 
@@ -54,13 +56,8 @@ def _waiting(here: Session) -> dict[str, list[str]]:
 
 
 def _text(here: Session, rows: list[tuple[Fact, list[str]]]) -> str:
-    zh, voice = here.lang == "zh", here.voice()
-    header = (
-        ["标志", "状态", "版本", "设置于", "由", "等待者"]
-        if zh
-        else ["FLAG", "STATE", "VERSION", "SINCE", "BY", "WAITING"]
-    )
-    states = {True: "已设置" if zh else "set", False: "未设置" if zh else "not set"}
+    voice = here.voice(here.one_zone or "UTC")
+    states = {True: here.word("flag_set"), False: here.word("flag_not_set")}
     lines = [
         [
             fact.name.removeprefix("flag:"),
@@ -72,7 +69,7 @@ def _text(here: Session, rows: list[tuple[Fact, list[str]]]) -> str:
         ]
         for fact, who in rows
     ]
-    return table(header, lines)
+    return table(here.header("flags_header"), lines)
 
 
 def _plain(here: Session, fact: Fact, who: list[str]) -> dict[str, Any]:

@@ -51,11 +51,14 @@ def history(
         if outcome is not None:
             rows = [row for row in rows if outcome_of(row, here.now) == outcome]
         rows = rows[:limit]
-        zones = {row.name: rule.tz for row in here.store.jobs() if (rule := read_rule(row)) is not None}
+        rules = {row.name: read_rule(row) for row in here.store.jobs()}
+        zones = {name: here.zone_of(rule) for name, rule in rules.items()}
         plain = [_plain(here, row, here.zone(zones.get(row.job, "UTC"))) for row in rows]
         here.emit({"v": 1, "occurrences": plain}, lambda: _text(here, rows, zones))
         if not rows:
-            here.remark("Nothing is recorded that fits.")
+            here.remark(here.word("nothing_fits"))
+        else:
+            here.say_zone()
     return problems.OK
 
 
@@ -67,20 +70,12 @@ def _wanted(text: str | None) -> tuple[frozenset[State] | None, str | None]:
         return None, name
     if name in _STATES:
         return frozenset({_STATES[name]}), None
-    raise problems.Trouble(
-        f"--state {text!r} is neither a state nor an outcome",
-        do=f"states: {', '.join(sorted(state.value for state in State))}\noutcomes: {', '.join(OUTCOMES)}",
-    )
+    states = ", ".join(sorted(state.value for state in State))
+    raise problems.Trouble("bad_state", text=text, states=states, outcomes=", ".join(OUTCOMES))
 
 
 def _text(here: Session, rows: list[Occurrence], zones: dict[str, str]) -> str:
-    zh = here.lang == "zh"
-    header = (
-        ["编号", "任务", "时刻", "结果", "晚", "次", "键", "原因"]
-        if zh
-        else ["ID", "JOB", "DUE", "OUTCOME", "LATE", "TRY", "KEY", "REASON"]
-    )
-    return table(header, [_cells(here, row, zones.get(row.job, "UTC")) for row in rows])
+    return table(here.header("history_header"), [_cells(here, row, zones.get(row.job, "UTC")) for row in rows])
 
 
 def _cells(here: Session, row: Occurrence, zone: str) -> list[str]:

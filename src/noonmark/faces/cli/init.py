@@ -48,20 +48,15 @@ def init(ctx: click.Context, folder: Path) -> int:
     files = {folder / "noonmark.yaml": RULES, folder / "jobs.py": JOBS}
     there = [str(path) for path in files if path.exists()]
     if there:
-        raise problems.Trouble(
-            f"{', '.join(there)} {'is' if len(there) == 1 else 'are'} there already",
-            why="init never overwrites, so nothing was written",
-            do="choose an empty folder: noonmark init FOLDER",
-            code=problems.REFUSED,
-        )
+        raise problems.Trouble("there_already", files=", ".join(there), code=problems.REFUSED)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in files.items():
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
     except OSError as error:
-        raise problems.Trouble(f"cannot write into {folder}: {error.strerror}", code=problems.NO) from None
+        raise problems.Trouble("cannot_write", folder=str(folder), error=error.strerror, code=problems.NO) from None
     here.emit({"v": 1, "written": [str(path) for path in files]}, lambda: "\n".join(str(path) for path in files))
     into = "" if folder == Path() else f"cd {folder} && "
-    here.remark(f"Next: {into}noonmark dev jobs.py      then, in another terminal: noonmark why hello")
+    here.remark(here.word("init_next", into=into))
     return problems.OK

@@ -9,16 +9,20 @@ import click
 
 from noonmark.core.model import Job, JobRow, Micros, Occurrence, Query, Verdict
 from noonmark.explain import forecast
-from noonmark.explain.describe import trigger_text
+from noonmark.explain.describe import rule_text
 from noonmark.explain.find import read_rule
 from noonmark.explain.outcomes import OUTCOMES, outcome_of
-from noonmark.explain.render import stamp, table
+from noonmark.explain.render import cut, stamp, table, width
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
 
 STRIP = 24
 """How many recent occurrences the strip shows."""
+COLUMNS = 100
+"""The table fits a terminal of this width."""
+MOST = (20, 26, 20, 20)
+"""Most columns for job, schedule, next and last where space is short; the strip gets what they leave."""
 
 _BAD = frozenset({"failed", "missed", "doubled"})
 
@@ -37,32 +41,40 @@ def jobs(ctx: click.Context, limit: int) -> int:
         lines = [_line(here, row) for row in rows[:limit]]
         here.emit({"v": 1, "jobs": [plain for plain, _ in lines]}, lambda: _text(here, [cells for _, cells in lines]))
         if not rows:
-            here.remark("No jobs yet. A worker registers the jobs of its app: noonmark init, then noonmark dev jobs.py")
-        elif len(rows) > limit:
-            here.remark(f"{len(rows) - limit} more, see --limit")
+            here.remark(here.word("no_jobs"))
+        else:
+            here.say_zone()
+        if len(rows) > limit:
+            here.remark(here.word("more_rows", count=len(rows) - limit))
         bad = [plain["job"] for plain, _ in lines if plain["last"] is not None and plain["last"]["outcome"] in _BAD]
         if bad:
-            here.remark(f"{len(rows)} jobs, {len(bad)} need a person. Try: noonmark why {bad[0]}")
+            here.remark(here.word("jobs_bad", count=len(rows), bad=len(bad), job=bad[0]))
     return problems.OK
 
 
 def _text(here: Session, cells: Sequence[Sequence[str]]) -> str:
-    header = (
-        ["任务", "时间表", "下一次", "最近一次", "近况"]
-        if here.lang == "zh"
-        else ["JOB", "SCHEDULE", "NEXT", "LAST", "RECENT"]
-    )
-    return table(header, cells)
+    return table(*fitted(here.header("jobs_header"), cells))
+
+
+def fitted(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], list[list[str]]]:
+    """Return a table that fits ``COLUMNS``: only then are names and words cut, and the strip loses its oldest."""
+    natural = [max(width(row[column]) for row in (header, *rows)) for column in range(len(MOST))]
+    strip = max((len(row[-1]) for row in rows), default=0)
+    fits = sum(natural) + 2 * len(MOST) + min(strip, STRIP // 2) <= COLUMNS
+    widths = natural if fits else [min(pair) for pair in zip(natural, MOST, strict=True)]
+    left = max(1, COLUMNS - sum(widths) - 2 * len(MOST))
+    return header, [
+        [*(cut(cell, most) for cell, most in zip(row, widths, strict=False)), row[-1][-left:]] for row in rows
+    ]
 
 
 def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
     job = read_rule(row)
-    voice = here.voice(job.tz if job is not None else "UTC")
+    voice = here.voice(here.zone_of(job))
     recent = _recent(here, row.name, voice.now)
-    last = recent[0] if recent else None
+    last = next((other for other in recent if other.verdict != Verdict.SKIP_DUPLICATED), None)
     coming = _next(here, row, job, voice)
-    schedule = trigger_text(job.trigger, voice.lang) if job is not None else "?"
-    paused = ("（已暂停）" if here.lang == "zh" else " (paused)") if row.paused else ""
+    schedule = _schedule(here, job) if job is not None else "?"
     strip = "".join(_glyph(here, outcome_of(other, voice.now)) for other in reversed(recent[:STRIP]))
     plain = {
         "job": row.name,
@@ -81,8 +93,21 @@ def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
         "revision": row.revision,
         "recent": [outcome_of(other, voice.now) for other in reversed(recent[:STRIP])],
     }
-    shown_next = f"{voice.moment(coming)} ({voice.distance(coming)})" if coming is not None else "-"
-    return plain, [row.name, schedule + paused, shown_next, _last_text(last, voice), strip]
+    shown_next = "-"
+    if coming is not None:
+        far = voice.say("in" if coming >= voice.now else "ago", length=voice.cut(coming - voice.now))
+        shown_next = here.word("in_parens", moment=voice.short(coming), distance=far)
+    if row.paused:
+        shown_next = here.word("paused_mark")
+    return plain, [row.name, schedule, shown_next, _last_text(last, voice), strip]
+
+
+def _schedule(here: Session, job: Job) -> str:
+    """The rule in words, with its zone unless all rules and the times told share one."""
+    words = rule_text(job.trigger, here.lang)
+    if not job.is_series or here.one_zone == job.tz:
+        return words
+    return f"{words}，{job.tz}" if here.lang == "zh" else f"{words} {job.tz}"
 
 
 def _recent(here: Session, name: str, now: Micros) -> list[Occurrence]:
@@ -105,7 +130,7 @@ def _last_text(row: Occurrence | None, voice: Voice) -> str:
     if row is None:
         return "-"
     outcome = OUTCOMES[outcome_of(row, voice.now)]
-    return f"{voice.moment(row.scheduled_for)} {outcome.zh if voice.lang == 'zh' else outcome.en}"
+    return f"{voice.short(row.scheduled_for)} {outcome.zh if voice.lang == 'zh' else outcome.en}"
 
 
 def _glyph(here: Session, outcome: str) -> str:

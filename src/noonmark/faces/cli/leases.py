@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from noonmark.core.model import Occurrence, Query, State, WorkerInfo
+from noonmark.core.model import SECOND, Occurrence, Query, State, WorkerInfo
 from noonmark.explain.awake import is_awake
 from noonmark.explain.render import stamp, table
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
-from noonmark.faces.cli.session import Command, session
+from noonmark.faces.cli.session import Command, Session, session
 
 WORKERS_SHOWN = 20
 """Most workers listed: the living ones first, then the ones last heard of."""
@@ -23,7 +23,7 @@ WORKERS_SHOWN = 20
 def leases(ctx: click.Context, limit: int) -> int:
     """Show who holds what until when, and which workers live."""
     with session(ctx) as here:
-        voice = here.voice()
+        voice = here.voice(here.one_zone or "UTC")
         rows = here.store.occurrences(Query(states=frozenset({State.RUNNING}), oldest_first=True, limit=limit))
         workers = sorted(here.store.workers(), key=lambda w: (not is_awake(w, voice.now), -w.seen_at))[:WORKERS_SHOWN]
         names = {worker.id: worker.name for worker in workers}
@@ -32,58 +32,42 @@ def leases(ctx: click.Context, limit: int) -> int:
             "leases": [_plain_lease(row, voice) for row in rows],
             "workers": [_plain_worker(worker, voice) for worker in workers],
         }
-        here.emit(plain, lambda: _text(rows, workers, names, voice))
+        here.emit(plain, lambda: _text(here, rows, workers, names))
+        if rows:
+            here.say_zone()
     return problems.OK
 
 
-def _text(rows: list[Occurrence], workers: list[WorkerInfo], names: dict[str, str], voice: Voice) -> str:
-    zh = voice.lang == "zh"
-    parts = []
+def _text(here: Session, rows: list[Occurrence], workers: list[WorkerInfo], names: dict[str, str]) -> str:
+    parts = [here.word("no_leases")]
     if rows:
-        header = (
-            ["worker", "任务", "编号", "次", "FENCE", "开始", "租约到"]
-            if zh
-            else ["WORKER", "JOB", "ID", "TRY", "FENCE", "SINCE", "LEASE UNTIL"]
-        )
-        parts.append(table(header, [_lease_cells(row, names, voice) for row in rows]))
-    else:
-        parts.append("没有租约" if zh else "no leases are held")
-    header = (
-        ["worker", "PID", "主机", "状态", "最近心跳", "任务数", "时钟偏差"]
-        if zh
-        else ["WORKER", "PID", "HOST", "STATE", "HEARD OF", "JOBS", "CLOCK"]
-    )
+        parts = [table(here.header("leases_header"), [_lease_cells(here, row, names) for row in rows])]
     if workers:
-        parts.append(table(header, [_worker_cells(worker, voice) for worker in workers]))
+        parts.append(table(here.header("workers_header"), [_worker_cells(here, worker) for worker in workers]))
     return "\n\n".join(parts)
 
 
-def _lease_cells(row: Occurrence, names: dict[str, str], voice: Voice) -> list[str]:
-    until = voice.moment(row.due_at) if row.due_at is not None else "-"
-    far = f" ({voice.distance(row.due_at)})" if row.due_at is not None else ""
+def _lease_cells(here: Session, row: Occurrence, names: dict[str, str]) -> list[str]:
+    voice = here.voice(here.one_zone or "UTC")
+    until = "-"
+    if row.due_at is not None:
+        until = here.word("in_parens", moment=voice.moment(row.due_at), distance=voice.distance(row.due_at))
     job = f"{row.job}[{row.subject}]" if row.subject else row.job
     since = voice.moment(row.started_at) if row.started_at is not None else "-"
-    return [names.get(row.holder, row.holder), job, f"r{row.id}", str(row.attempt), str(row.fence), since, until + far]
+    return [names.get(row.holder, row.holder), job, f"r{row.id}", str(row.attempt), f"#{row.attempt}", since, until]
 
 
-def _worker_cells(worker: WorkerInfo, voice: Voice) -> list[str]:
-    zh = voice.lang == "zh"
+def _worker_cells(here: Session, worker: WorkerInfo) -> list[str]:
+    voice = here.voice(here.one_zone or "UTC")
+    state = "worker_gone"
     if worker.ended_at is not None:
-        state = "已退出" if zh else "ended"
+        state = "worker_ended"
     elif is_awake(worker, voice.now):
-        state = "在线" if zh else "awake"
-    else:
-        state = "失联" if zh else "gone"
-    clock = f"{worker.wall_offset / 1_000_000:+.3f} s"
-    return [
-        worker.name,
-        str(worker.pid),
-        worker.host,
-        state,
-        voice.distance(worker.seen_at),
-        str(len(worker.jobs)),
-        clock,
-    ]
+        state = "worker_awake"
+    skew = abs(worker.wall_offset)
+    clock = here.word("clock_ok") if skew < SECOND // 10 else f"{worker.wall_offset / SECOND:+.1f} s"
+    seen = voice.say("ago", length=voice.length(voice.now - worker.seen_at))
+    return [worker.name, str(worker.pid), worker.host, here.word(state), seen, str(len(worker.jobs)), clock]
 
 
 def _plain_lease(row: Occurrence, voice: Voice) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import click
 
 from noonmark.core.model import Act
-from noonmark.faces.cli.acts import carry_out, must_exist, number_of
+from noonmark.faces.cli.acts import carry_out, must_exist, number_of, reason_given
 from noonmark.faces.cli.session import Command, session
+
+_DONE = {"done": "is_done", "handled": "is_handled", "skip": "is_skipped"}
 
 
 @click.command(cls=Command)
@@ -19,7 +21,5 @@ def mark(ctx: click.Context, occurrence: str, what: str, reason: str) -> int:
     number = number_of(occurrence)
     with session(ctx) as here:
         must_exist(here, number)
-        act = Act(kind=f"mark_{what}", actor=here.actor, reason=reason, occurrence_id=number)
-        words = {"done": ("is marked as done", "已标记为完成"), "handled": ("is marked as handled", "已标记为已处理")}
-        done, done_zh = words.get(what, ("will not run", "不再运行"))
-        return carry_out(here, act, done=done, done_zh=done_zh, what=f"occurrence r{number}")
+        act = Act(kind=f"mark_{what}", actor=here.actor, reason=reason_given(reason), occurrence_id=number)
+        return carry_out(here, act, done=_DONE[what], what=f"r{number}")

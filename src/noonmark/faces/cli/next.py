@@ -12,7 +12,7 @@ from noonmark.explain.find import read_rule
 from noonmark.explain.forecast import Coming, coming
 from noonmark.explain.render import pad, stamp, table, width
 from noonmark.faces.cli import problems
-from noonmark.faces.cli.declared import stored_or_declared
+from noonmark.faces.cli.declared import own_clock, stored_or_declared
 from noonmark.faces.cli.session import Command, Session, session
 from noonmark.faces.cli.verify import moment
 
@@ -33,19 +33,13 @@ def next(ctx: click.Context, job: str | None, count: int, start: str | None, end
             return _all(here, count, start, end)
         rule, row = stored_or_declared(here, job, app)
         if app is not None and not here.settings.now:
-            here.now = _own_clock()  # a declaration needs no store, so there is no store time to ask for
+            here.now = own_clock()  # a declaration needs no store, so there is no store time to ask for
         found = _coming(here, rule, row, count, start, end)
         plain = {"v": 1, "job": rule.name, "tz": here.zone(rule.tz), "next": [_plain(here, rule, one) for one in found]}
         here.emit(plain, lambda: _text(here, rule, found))
         if row is None:
-            here.remark("declared, not in the store yet")
+            here.remark(here.word("not_stored"))
     return problems.OK
-
-
-def _own_clock() -> Micros:
-    from noonmark.ports.clock import SystemClock
-
-    return SystemClock().wall()
 
 
 def _coming(
@@ -53,6 +47,8 @@ def _coming(
 ) -> tuple[Coming, ...]:
     after = _instant(here, start, rule) - 1 if start is not None else here.now
     until = _instant(here, end, rule) if end is not None else None
+    if start is not None and until is not None and until <= after:
+        raise problems.Trouble("backwards", start=start, end=end, first="--from", second="--to")
     return coming(rule, after, count, here.voice(rule.tz), job_row=row, until=until)
 
 
@@ -67,10 +63,11 @@ def _instant(here: Session, text: str, rule: Job) -> Micros:
 
 
 def _text(here: Session, rule: Job, found: tuple[Coming, ...]) -> str:
-    window = (
-        f", {'时间窗' if here.lang == 'zh' else 'window'} {window_text(rule.window, here.lang)}" if rule.window else ""
-    )
-    head = f"{trigger_text(rule.trigger, here.lang)}{window}"
+    head = trigger_text(rule.trigger, here.lang)
+    if rule.window is not None:
+        head = here.word("window_part", rule=head, window=window_text(rule.window, here.lang))
+    if here.zone(rule.tz) not in head:
+        head += f"   ({here.zone(rule.tz)})"
     if not found:
         nothing = here.voice(rule.tz).say("next_none")
         return f"{head}\n  {nothing}"
@@ -102,11 +99,13 @@ def _all(here: Session, count: int, start: str | None, end: str | None) -> int:
             merged += [(rule, one) for one in _coming(here, rule, row, count, start, end)]
     merged.sort(key=lambda pair: (pair[1].at, pair[0].name))
     merged = merged[:count]
-    header = ["何时", "UTC", "还有", "任务", "说明"] if here.lang == "zh" else ["WHEN", "UTC", "IN", "JOB", "NOTE"]
     rows = [
         [f"{one.local} {one.offset}", one.utc, one.distance, rule.name, "; ".join(one.notes)] for rule, one in merged
     ]
-    here.emit({"v": 1, "next": [_plain(here, rule, one) for rule, one in merged]}, lambda: table(header, rows))
+    here.emit(
+        {"v": 1, "next": [_plain(here, rule, one) for rule, one in merged]},
+        lambda: table(here.header("next_header"), rows),
+    )
     if not merged:
-        here.remark("Nothing is coming: no job in this store has a schedule.")
+        here.remark(here.word("nothing_comes"))
     return problems.OK

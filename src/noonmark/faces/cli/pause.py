@@ -6,7 +6,7 @@ import click
 
 from noonmark.core.model import Act
 from noonmark.explain.find import the_job
-from noonmark.faces.cli.acts import carry_out
+from noonmark.faces.cli.acts import carry_out, reason_given
 from noonmark.faces.cli.session import Command, session
 
 
@@ -18,5 +18,5 @@ def pause(ctx: click.Context, job: str, reason: str) -> int:
     """Pause a job: what falls due meanwhile is recorded as skipped, what runs goes on."""
     with session(ctx) as here:
         the_job(here.store, job)
-        act = Act(kind="pause", actor=here.actor, reason=reason, job=job)
-        return carry_out(here, act, done=f"{job} is paused", done_zh=f"{job} 已暂停", what=f"job {job}")
+        act = Act(kind="pause", actor=here.actor, reason=reason_given(reason), job=job)
+        return carry_out(here, act, done="is_paused", what=job)

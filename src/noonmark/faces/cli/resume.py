@@ -19,4 +19,4 @@ def resume(ctx: click.Context, job: str, reason: str) -> int:
     with session(ctx) as here:
         the_job(here.store, job)
         act = Act(kind="resume", actor=here.actor, reason=reason, job=job)
-        return carry_out(here, act, done=f"{job} is resumed", done_zh=f"{job} 已恢复", what=f"job {job}")
+        return carry_out(here, act, done="is_resumed", what=job)

@@ -19,4 +19,4 @@ def retry(ctx: click.Context, occurrence: str, reason: str) -> int:
     with session(ctx) as here:
         must_exist(here, number)
         act = Act(kind="retry", actor=here.actor, reason=reason, occurrence_id=number)
-        return carry_out(here, act, done="is due again", done_zh="已重新排入", what=f"occurrence r{number}")
+        return carry_out(here, act, done="is_due_again", what=f"r{number}")

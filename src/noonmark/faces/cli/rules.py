@@ -30,10 +30,12 @@ def rules(ctx: click.Context, words: tuple[str, ...]) -> int:
     """
     action, *rest = words if words[0] in _ACTIONS else ("check", *words)
     if len(rest) != 1:
-        raise problems.Trouble("name one rules file", do="noonmark rules check noonmark.yaml")
+        raise problems.Trouble("name_rules")
     path = Path(rest[0])
+    if path.is_dir():
+        raise problems.Trouble("is_folder", path=str(path))
     if not path.is_file():
-        raise problems.Trouble(f"there is no file {path}", do="noonmark init writes one", code=problems.NOT_FOUND)
+        raise problems.Trouble("no_file", path=str(path), folder=str(Path.cwd()), code=problems.NOT_FOUND)
     with session(ctx, create=action == "apply") as here:
         loaded = _load(here, path)
         if loaded is None:
@@ -67,7 +69,7 @@ def _check(here: Session, loaded: Loaded) -> int:
         "jobs": [job.name for job in loaded.jobs],
         "findings": [_plain(here, problem) for problem in found],
     }
-    ok = f"{loaded.name} 可以加载，任务 {count} 个" if here.lang == "zh" else f"{loaded.name} loads, jobs: {count}"
+    ok = here.word("rules_ok", name=loaded.name, count=count)
     here.emit(plain, lambda: "\n".join([*(f"! {problem.text(here.lang)}" for problem in found), ok]))
     return problems.OK
 
@@ -89,10 +91,15 @@ def _apply(here: Session, loaded: Loaded) -> int:
         "v": 1,
         "jobs": [{"job": name, "change": change, "revision": revision} for name, change, revision in lines],
     }
-    words = {"added": "新增", "changed": "已更改", "unchanged": "未变"} if here.lang == "zh" else {}
-    here.emit(plain, lambda: "\n".join(f"{name}  {words.get(change, change)}  v{rev}" for name, change, rev in lines))
+    here.emit(
+        plain,
+        lambda: "\n".join(
+            here.word("rule_change", job=name, change=here.word(change), revision=revision)
+            for name, change, revision in lines
+        ),
+    )
     if any(not (job.command or job.run) for job in loaded.jobs):
-        here.remark("Jobs without run or command need a worker whose app has a function of that name.")
+        here.remark(here.word("needs_function"))
     return problems.OK
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from noonmark.core import series
+from noonmark.core import phrasing, series
 from noonmark.core.codec import check_payload
 from noonmark.core.model import (
     Added,
@@ -23,7 +23,7 @@ from noonmark.core.model import (
 )
 from noonmark.explain.evidence import replay
 from noonmark.explain.find import the_job
-from noonmark.explain.render import pad, stamp, width
+from noonmark.explain.render import ASCII_MARKS, MARKS, check_lines, stamp
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.declared import readable
 from noonmark.faces.cli.session import Command, Session, session
@@ -46,7 +46,7 @@ def run(
     Today's window and the conditions bind it like any other run.
     """
     if again and not reason:
-        raise problems.Trouble("--again needs --reason", why="a second run on purpose is recorded with its reason")
+        raise problems.Trouble("again_reason")
     if date is not None:
         _check_date(date)
     given = _params(params)
@@ -66,7 +66,7 @@ def _check_date(date: str) -> None:
         if datetime.date.fromisoformat(date).isoformat() != date:
             raise ValueError(date)
     except ValueError:
-        raise problems.Trouble(f"--for {date!r} is no date", do="write it as 2026-11-28") from None
+        raise problems.Trouble("bad_date", date=date) from None
 
 
 def _params(params: tuple[str, ...]) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _params(params: tuple[str, ...]) -> dict[str, Any]:
     for text in params:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise problems.Trouble(f"--param {text!r} has no name and value", do="write --param channel=ops")
+            raise problems.Trouble("bad_param", text=text)
         try:
             found[name] = json.loads(value)
         except ValueError:
@@ -82,7 +82,7 @@ def _params(params: tuple[str, ...]) -> dict[str, Any]:
     try:
         check_payload("--param", found)
     except (TypeError, ValueError) as error:
-        raise problems.Trouble(str(error)) from None
+        raise problems.Trouble("bad_payload", error=str(error)) from None
     return found
 
 
@@ -104,9 +104,8 @@ def _rows(
         if all(str(given[name]) == str(value) for name, value in params.items() if name in given)
     ]
     if not chosen:
-        raise problems.Trouble(
-            f"{rule.name} has no such subject", do="; ".join(f"{k}: {', '.join(v)}" for k, v in rule.each.items())
-        )
+        known = "; ".join(f"{name}: {', '.join(values)}" for name, values in rule.each.items())
+        raise problems.Trouble("no_subject", job=rule.name, known=known)
     return [
         series.row_for_call(
             rule,
@@ -142,7 +141,7 @@ def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *
         "runs": [_plain(here, rule, row, decision) for row, decision in decisions],
     }
     here.emit(plain, lambda: "\n".join(_decision_text(here, rule, row, decision) for row, decision in decisions))
-    here.remark("没有启动任何运行。" if here.lang == "zh" else "Nothing was started.")
+    here.remark(here.word("nothing_started"))
     return problems.OK if plain["would_run"] else problems.REFUSED
 
 
@@ -159,7 +158,7 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
     }
     here.emit(plain, lambda: "\n".join(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
     if refused:
-        here.remark('To run it again on purpose: --again --reason "…"')
+        here.remark(here.word("run_again"))
         return problems.REFUSED
     for row, answer in zip(rows, added, strict=True):
         decision = replay(rule, job_row, as_occurrence(row, number=answer.id, claimed=True), here.store.facts, here.now)
@@ -170,22 +169,22 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
     return problems.OK
 
 
+_HELD = {State.SUCCESS: "held_done", State.FAILED_MANUAL: "held_person"}
+
+
 def _answer_text(here: Session, rule: Job, row: NewOccurrence, answer: Added) -> str:
-    zh = here.lang == "zh"
     if answer.outcome == "added":
-        return f"r{answer.id} 已登记：键 {row.key}" if zh else f"r{answer.id} asked for: key {row.key}"
+        return here.word("asked_for", number=answer.id, key=row.key)
     number = answer.duplicate_of or answer.id
     found = here.store.occurrences(Query(ids=(number,)))
     voice = here.voice(rule.tz)
     holder = found[0] if found else None
-    state, when = (holder.state.value, "") if holder is not None else ("?", "")
-    if holder is not None and holder.ended_at is not None:
-        when = voice.say("duplicate_when", at=voice.moment(holder.ended_at))
-    words = {State.SUCCESS: "was already done", State.FAILED_MANUAL: "already needs a person"}
-    said = words.get(holder.state, "is already there") if holder is not None else "is held"
-    if zh:
-        return f"已拒绝：{row.key} 由 r{number} 持有，状态 {state}{when}"
-    return f"refused: {row.key} {said}, {state}{when} (r{number})"
+    state, when, held = "?", "", "held"
+    if holder is not None:
+        state, held = phrasing.state(holder.state, here.lang), _HELD.get(holder.state, "held_there")
+        if holder.ended_at is not None:
+            when = voice.say("duplicate_when", at=voice.moment(holder.ended_at))
+    return here.word("run_refused", key=row.key, held=here.word(held, state=state), when=when, number=number)
 
 
 def _decision_text(here: Session, rule: Job, row: NewOccurrence, decision: Decision) -> str:
@@ -193,15 +192,10 @@ def _decision_text(here: Session, rule: Job, row: NewOccurrence, decision: Decis
     verdict = voice.say("as_things_stand_runs")
     if decision.event is not Event.START:
         verdict = voice.say("as_things_stand_not", reason=voice.reason(decision.code, decision.detail))
-    marks = {True: "✔", False: "✖", None: "-"} if here.unicode else {True: "ok", False: "no", None: "- "}
-    wide = [
-        max(width(text) for text in texts) for texts in zip(*[(c.name, c.wanted) for c in decision.checks], strict=True)
-    ]
-    lines = [
-        f"  {marks[check.passed]} {pad(check.name, wide[0])}  {pad(check.wanted, wide[1])}  {check.seen}".rstrip()
-        for check in decision.checks
-    ]
-    return "\n".join([f"{rule.name} {row.key}: {verdict}", *lines])
+    marks = MARKS if here.unicode else ASCII_MARKS
+    lines = check_lines([(c.name, c.passed, c.wanted, c.seen) for c in decision.checks], here.lang, marks)
+    zone = voice.say("head_zone", zone=voice.zone)
+    return "\n".join([here.word("would", job=rule.name, key=row.key, verdict=verdict), *lines, f"  {zone}"])
 
 
 def _plain(here: Session, rule: Job, row: NewOccurrence, decision: Decision) -> dict[str, Any]:

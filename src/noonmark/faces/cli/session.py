@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noonmark.core import times
-from noonmark.core.model import Micros
+from noonmark.core.model import Job, Micros
+from noonmark.explain.find import read_rule
 from noonmark.explain.voice import Voice
-from noonmark.faces.cli import problems
+from noonmark.faces.cli import problems, words
 from noonmark.faces.cli.lazy import Command, settings_of
 from noonmark.faces.cli.settings import Settings, writes_unicode
 
@@ -41,27 +42,18 @@ class Session:
     @cached_property
     def store(self) -> Store:
         """The store; a file that is not there is trouble, unless this command may create one."""
-        from noonmark.wiring import open_store
+        from noonmark.wiring import open_store, shown
 
         url = self.settings.store_url
         if url.startswith("memory:"):
-            raise problems.Trouble(
-                "a memory:// store lives inside one process, so no command can look at it",
-                do="use sqlite:///PATH, with --url or NOONMARK_URL",
-                code=problems.UNREACHABLE,
-            )
+            raise problems.Trouble("memory_store", code=problems.UNREACHABLE)
         path = sqlite_path(url)
         if path is not None and not self._create and not path.exists():
-            raise problems.Trouble(
-                f"there is no store at {path}",
-                why="looking never creates one",
-                do="start a worker there first (noonmark dev APP), try noonmark demo, or name another with --url",
-                code=problems.UNREACHABLE,
-            )
+            raise problems.Trouble("no_store", path=str(path), code=problems.UNREACHABLE)
         try:
             return open_store(url)
         except ValueError as error:
-            raise problems.Trouble(f"cannot open {url}: {error}", code=problems.USAGE) from None
+            raise problems.Trouble("no_open", url=shown(url), error=str(error)) from None
 
     @cached_property
     def now(self) -> Micros:
@@ -70,7 +62,7 @@ class Session:
             try:
                 return times.parse_instant(self.settings.now, self.settings.tz or "UTC")
             except ValueError as error:
-                raise problems.Trouble(f"--now: {error}") from None
+                raise problems.Trouble("bad_time", option="--now", error=str(error)) from None
         return self.store.now()
 
     @property
@@ -85,8 +77,26 @@ class Session:
         try:
             times.zone(self.settings.tz)
         except ValueError as error:
-            raise problems.Trouble(f"--tz: {error}") from None
+            raise problems.Trouble("bad_tz", error=str(error)) from None
         return self.settings.tz
+
+    @cached_property
+    def one_zone(self) -> str:
+        """``--tz``, else the zone that all scheduled jobs share, "" when there is no such one."""
+        if self.settings.tz:
+            return self.zone()
+        rules = [rule for row in self.store.jobs() if (rule := read_rule(row)) is not None]
+        zones = {rule.tz for rule in rules if rule.is_series} or {rule.tz for rule in rules}
+        return zones.pop() if len(zones) == 1 else ""
+
+    def zone_of(self, rule: Job | None) -> str:
+        """Return the zone in which a table tells the times of one job's rows."""
+        return self.one_zone or (rule.tz if rule is not None else "UTC")
+
+    def say_zone(self) -> None:
+        """Remark in which zone the table's times are."""
+        one = self.one_zone
+        self.remark(self.word("times_are", zone=one) if one else self.word("times_differ"))
 
     def voice(self, zone: str = "UTC") -> Voice:
         """Return the voice in which to tell things about a job of this zone."""
@@ -105,6 +115,14 @@ class Session:
     def request_id(self) -> str:
         """Return a new id for one intention."""
         return f"cli-{os.urandom(12).hex()}"
+
+    def word(self, key: str, /, **args: object) -> str:
+        """Return a text of ``words.py`` in the language of this call."""
+        return words.say(key, self.lang, **args)
+
+    def header(self, key: str, /, **args: object) -> list[str]:
+        """Return the columns of a table's header."""
+        return self.word(key, **args).split("|")
 
     def say(self, text: str) -> None:
         """Print data."""

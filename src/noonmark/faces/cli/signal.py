@@ -22,22 +22,25 @@ from noonmark.faces.cli.session import Command, session
 def signal(ctx: click.Context, name: str, clear: bool, value: str | None) -> int:
     """Set or clear the flag NAME and wake what waits for it; setting it to what it is changes nothing."""
     if clear and value is not None:
-        raise problems.Trouble("--clear and --value exclude each other")
+        raise problems.Trouble("clear_value")
     wanted: Any = None if clear else (True if value is None else _value(value))
     if not clear and (wanted is None or wanted is False):
-        raise problems.Trouble("a flag set to null or false would not hold", do="use --clear")
+        raise problems.Trouble("false_flag")
     name = name.removeprefix("flag:")
     try:
         check_flag_name(name)
+    except ValueError as error:
+        raise problems.Trouble("bad_flag", error=str(error)) from None
+    try:
         check_payload("--value", wanted)
     except (TypeError, ValueError) as error:
-        raise problems.Trouble(str(error)) from None
+        raise problems.Trouble("bad_payload", error=str(error)) from None
     fact = f"flag:{name}"
     with session(ctx, create=True) as here:
         versions = here.store.signal(here.request_id(), [Fact(name=fact, value=wanted, actor=here.actor)])
-        state = ("已清除" if clear else "已设置") if here.lang == "zh" else ("cleared" if clear else "set")
+        state = here.word("flag_cleared" if clear else "flag_set")
         plain = {"v": 1, "flag": name, "set": not clear, "value": wanted, "version": versions[0]}
-        here.emit(plain, lambda: f"{name} {state} (version {versions[0]})")
+        here.emit(plain, lambda: here.word("signalled", flag=name, state=state, version=versions[0]))
     return problems.OK
 
 

@@ -29,11 +29,13 @@ def verify(ctx: click.Context, since: str, until: str | None, job: str | None) -
             the_job(here.store, job)
         start = moment(here, since)
         end = moment(here, until) if until is not None else (here.now if here.settings.now else None)
+        if end is not None and end < start:
+            raise problems.Trouble("backwards", start=since, end=until, first="--since", second="--until")
         try:
             report = prove(here.store, start, end, job=job)
         except TooMany as error:
-            raise problems.Trouble(str(error), do="name a shorter span with --since, or one job with --job") from None
-        here.emit(report_json(report, here.zone()), lambda: report_text(report, here.voice()))
+            raise problems.Trouble("too_many", job=str(error)) from None
+        here.emit(report_json(report, here.zone()), lambda: report_text(report, here.voice(here.one_zone or "UTC")))
         return problems.OK if report.ok else problems.NO
 
 
@@ -49,6 +51,4 @@ def moment(here: Session, text: str) -> int:
         text = text.replace(" ", "T")
         return times.parse_instant(text if "T" in text else f"{text}T00:00:00", here.zone())
     except ValueError as error:
-        raise problems.Trouble(
-            f"{text!r} is neither a length nor a time: {error}", do="write 24h or 2026-11-28T18:30"
-        ) from None
+        raise problems.Trouble("bad_span", text=text, error=str(error)) from None

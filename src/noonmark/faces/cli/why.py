@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from noonmark.explain import render
-from noonmark.explain.find import parse_id
 from noonmark.explain.why import why as explain
 from noonmark.faces.cli import problems
+from noonmark.faces.cli.acts import number_of
 from noonmark.faces.cli.session import Command, session
 
 
@@ -23,13 +23,16 @@ def why(ctx: click.Context, job: str | None, at: str | None, key: str | None, oc
     Without --at, --key or --occurrence: the newest occurrence of JOB that matters.
     """
     number = None
+    for first, second, clash in (("--occurrence", "--key", occurrence and key), ("--key", "--at", key and at)):
+        if clash:
+            raise problems.Trouble("why_two", first=first, second=second)
+    if occurrence is not None:
+        number = number_of(occurrence)
+    elif job is None and key is None:
+        raise problems.Trouble("say_why_which")
+    elif job is not None and at is None and key is None and job[:1] == "r" and job[1:].isdigit():
+        number = number_of(job)  # `noonmark why r123` is what people type
     try:
-        if occurrence is not None:
-            number = parse_id(occurrence)
-        elif job is None and key is None:
-            raise problems.Trouble("say which job, --key or --occurrence", do="noonmark jobs")
-        elif job is not None and at is None and key is None and job[:1] == "r" and job[1:].isdigit():
-            number = parse_id(job)  # `noonmark why r123` is what people type
         with session(ctx) as here:
             told = explain(
                 here.store,
@@ -43,5 +46,5 @@ def why(ctx: click.Context, job: str | None, at: str | None, key: str | None, oc
             )
             here.emit(render.explanation_json(told), lambda: render.explanation_text(told, unicode=here.unicode))
     except ValueError as error:
-        raise problems.Trouble(str(error), do="write a time as 2026-11-28T18:30") from None
+        raise problems.Trouble("bad_time", option="--at", error=str(error)) from None
     return problems.OK

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+
 import click
 
 from noonmark.faces.cli import problems
@@ -38,6 +42,7 @@ from noonmark.faces.cli.session import Command, Session, settings_of
     show_envvar=True,
     help="How much to log.",
 )
+@click.option("--leash", type=click.IntRange(3), default=None, hidden=True, help="A pipe: stop when it closes.")
 @click.pass_context
 def worker(
     ctx: click.Context,
@@ -47,6 +52,7 @@ def worker(
     grace: str,
     log_format: str,
     log_level: str,
+    leash: int | None,
 ) -> int:
     """Run the jobs of APP: module:sched, path.py, path.py:sched or noonmark.yaml.
 
@@ -60,11 +66,24 @@ def worker(
     try:
         parse_duration(grace)
     except ValueError as error:
-        raise problems.Trouble(f"--grace: {error}") from None
+        raise problems.Trouble("bad_grace", error=str(error)) from None
     logs.set_up(form=log_format, level=log_level)
+    if leash is not None:
+        _stop_when_let_go(leash)
     sched = load_app(app, url=here.settings.url or None)
     try:
         sched.worker(concurrency=concurrency, name=name, grace=grace).run()
     finally:
         sched.close()
     return problems.OK
+
+
+def _stop_when_let_go(leash: int) -> None:
+    """Stop as on SIGTERM when the other end of this pipe closes: whoever started this worker is gone, even by -9."""
+    os.set_inheritable(leash, False)
+
+    def wait() -> None:
+        os.read(leash, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, name="noonmark-leash", daemon=True).start()

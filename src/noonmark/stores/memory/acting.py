@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import Act, Acted, Event, FactWrite, JobRow, Micros, NewOccurrence, Occurrence, Origin, State
-from noonmark.stores.memory.activating import meet, put
+from noonmark.stores.memory.activating import are_frontiers, leave, meet, put
 from noonmark.stores.memory.tables import Tables
 
 MARKS = {
@@ -186,7 +186,12 @@ def _pause(tables: Tables, job: JobRow, wish: Act, now: Micros) -> Acted:
 def _end_job(tables: Tables, job: JobRow, wish: Act, now: Micros) -> Acted:
     if not job.rule:
         return Acted(outcome="already_done")
-    ended = replace(job, rule="", digest="", revision=job.revision + 1, effective_at=now, event="")
+    if not are_frontiers(tables, wish.passed):
+        return Acted(outcome="refused")
+    until = now if wish.effective_at is None else min(wish.effective_at, now)
+    ended = replace(job, rule="", digest="", revision=job.revision + 1, effective_at=until, event="")
     put(tables, ended)
+    adds = [replace(new, gated=True) for new in wish.adds]
+    leave(tables, ended, wish.passed, adds, actor=wish.actor, now=now)
     meet(tables, ended, (), workers=None, actor=wish.actor, now=now)
     return Acted(outcome="done")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from noonmark.core.model import Activation, JobRow, Micros, NewOccurrence, Occurrence, Origin, State, Verdict
+from noonmark.core.model import Activation, JobRow, Micros, NewOccurrence, Occurrence, Origin, Passed, State, Verdict
 from noonmark.stores.memory.settling import reopen
 from noonmark.stores.memory.tables import Tables, stamped
 
@@ -15,9 +15,10 @@ def activate(tables: Tables, change: Activation, actor: str, now: Micros) -> Job
     """Apply one change and return the job as it is then."""
     known = tables.jobs.get(change.name)
     job = known or JobRow(name=change.name, rule="", digest="", revision=0, effective_at=0)
-    if job.revision != change.expected_revision:
+    if job.revision != change.expected_revision or not are_frontiers(tables, change.passed):
         return job
     if known is not None and job.digest == change.digest:
+        leave(tables, job, change.passed, change.adds, actor=actor, now=now)
         _add_missing_frontiers(tables, change, job, actor, now)
         return job
     job = replace(
@@ -29,11 +30,35 @@ def activate(tables: Tables, change: Activation, actor: str, now: Micros) -> Job
         event=change.event,
     )
     put(tables, job)
+    met = [replace(new, gated=True) for new in change.adds]  # take knows nothing of the new gates
+    leave(tables, job, change.passed, met, actor=actor, now=now)
     workers = {"", *(new.worker for new in change.frontiers)}
     meet(tables, job, change.frontiers, workers=workers, actor=actor, now=now)
     for new in change.frontiers:
         _raise_frontier(tables, new, job, now)
     return job
+
+
+def are_frontiers(tables: Tables, passed: Sequence[Passed]) -> bool:
+    """Return True while every one of these rows is the frontier that was read."""
+    rows = [(row.fence, tables.rows.get(row.occurrence_id)) for row in passed]
+    return all(row is not None and row.frontier and row.fence == fence for fence, row in rows)
+
+
+def leave(
+    tables: Tables, job: JobRow, passed: Sequence[Passed], adds: Sequence[NewOccurrence], *, actor: str, now: Micros
+) -> None:
+    """Let frontier rows that nobody looked at go, and put in what became of the moments after them."""
+    for gone in passed:
+        if not gone.verdict or tables.rows[gone.occurrence_id].cancel_requested:  # the look will carry out the cancel
+            tables.change(gone.occurrence_id, frontier=False)
+            continue
+        fields = {"verdict": gone.verdict, "code": gone.code, "detail": gone.detail}
+        tables.end(gone.occurrence_id, State.SKIPPED, now, **fields)
+        tables.log(gone.occurrence_id, now, event="skip", checks=gone.checks, actor=actor)
+    for new in adds:
+        if tables.known(new) is None:
+            tables.insert(replace(new, revision=job.revision) if new.state is State.PENDING else new, now)
 
 
 def put(tables: Tables, job: JobRow) -> None:

@@ -202,8 +202,12 @@ def _pause(tx: Transaction, job: JobRow, wish: Act) -> Acted:
 def _end_job(tx: Transaction, job: JobRow, wish: Act) -> Acted:
     if not job.rule:
         return Acted(outcome="already_done")
-    ended = replace(job, rule="", digest="", revision=job.revision + 1, effective_at=tx.now, event="")
+    if not activating.are_frontiers(tx, wish.passed):
+        return Acted(outcome="refused")
+    until = tx.now if wish.effective_at is None else min(wish.effective_at, tx.now)
+    ended = replace(job, rule="", digest="", revision=job.revision + 1, effective_at=until, event="")
     activating.put(tx, ended, wish.actor)
+    activating.leave(tx, ended, wish.passed, [replace(new, gated=True) for new in wish.adds], wish.actor)
     activating.meet(tx, ended, (), workers=None, actor=wish.actor)
     _log_job(tx, ended, wish)
     return Acted(outcome="done")

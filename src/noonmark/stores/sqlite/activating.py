@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from noonmark.core.model import Activation, Event, JobRow, NewOccurrence, State, Verdict
+from noonmark.core.model import Activation, Event, JobRow, NewOccurrence, Passed, State, Verdict
 from noonmark.stores.sqlite import adding, claims, ending, ledger
 from noonmark.stores.sqlite.transaction import Reads, Transaction
 
@@ -82,9 +82,10 @@ def answer_from_plain(tx: Transaction, plain: Any) -> list[JobRow]:
 def _activate(tx: Transaction, change: Activation, actor: str) -> JobRow:
     known = find_job(tx.connection, change.name)
     job = known or JobRow(name=change.name, rule="", digest="", revision=0, effective_at=0)
-    if job.revision != change.expected_revision:
+    if job.revision != change.expected_revision or not are_frontiers(tx, change.passed):
         return job
     if known is not None and job.digest == change.digest:
+        leave(tx, job, change.passed, change.adds, actor)
         _add_missing_frontiers(tx, change, job, actor)
         return job
     job = replace(
@@ -96,6 +97,8 @@ def _activate(tx: Transaction, change: Activation, actor: str) -> JobRow:
         event=change.event,
     )
     put(tx, job, actor)
+    # gated: take knows nothing of the new gates, so somebody must look
+    leave(tx, job, change.passed, [replace(new, gated=True) for new in change.adds], actor)
     if known is not None:
         workers = {"", *(new.worker for new in change.frontiers)}
         meet(tx, job, change.frontiers, workers=workers, actor=actor)
@@ -113,6 +116,35 @@ def put(tx: Transaction, job: JobRow, actor: str) -> None:
         (job.name, job.rule, job.digest, job.revision, job.effective_at, job.event, actor, tx.now),
     )
     tx.count("rules_version")
+
+
+def are_frontiers(tx: Transaction, passed: Sequence[Passed]) -> bool:
+    """Return True while every one of these rows is the frontier that was read."""
+    return all(
+        tx.execute(
+            "SELECT 1 FROM occurrence WHERE id = ? AND fence = ? AND frontier = 1 AND due_at IS NOT NULL",
+            (row.occurrence_id, row.fence),
+        ).fetchone()
+        is not None
+        for row in passed
+    )
+
+
+def leave(tx: Transaction, job: JobRow, passed: Sequence[Passed], adds: Sequence[NewOccurrence], actor: str) -> None:
+    """Let frontier rows that nobody looked at go, and put in what became of the moments after them."""
+    for row in passed:
+        line = ending.load(tx, row.occurrence_id)
+        assert line is not None, "read a moment ago in this transaction"
+        if not row.verdict or line.row.cancel_requested:  # the look will carry out the cancel
+            tx.execute("UPDATE occurrence SET frontier = 0 WHERE id = ?", (row.occurrence_id,))
+            continue
+        ending.end(tx, line, State.SKIPPED, verdict=row.verdict, code=row.code, detail=row.detail)
+        ledger.append_row(tx, row.occurrence_id, Event.SKIP, checks=row.checks, actor=actor)
+    for new in adds:
+        if new.state is State.PENDING:
+            new = replace(new, revision=job.revision)
+        if adding.find(tx, new) is None:
+            adding.insert(tx, new)
 
 
 def meet(

@@ -41,9 +41,7 @@ def is_current(connection: apsw.Connection, path: str) -> bool:
     Raises:
         StoreUnusable: the file is somebody else's database, or from a newer noonmark.
     """
-    found = int(connection.pragma("user_version"))
-    owner = int(connection.pragma("application_id"))
-    empty = connection.execute("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)").get
+    found, owner, empty = _at_one_moment(connection)
     if owner != APPLICATION_ID and not (empty and owner == 0 and found == 0):
         raise unusable(path, "it is a database, but not one of noonmark's", "Name another file.")
     if found > version():
@@ -53,6 +51,22 @@ def is_current(connection: apsw.Connection, path: str) -> bool:
             "Upgrade noonmark on this machine, or name another file.",
         )
     return found == version() and not empty
+
+
+def _at_one_moment(connection: apsw.Connection) -> tuple[int, int, bool]:
+    """Return schema version, owner and emptiness of one and the same state of the file.
+
+    Read one by one, another opener's first migration could come in between, and its file would look like a stranger's.
+    """
+    begun = not connection.in_transaction
+    if begun:
+        connection.execute("BEGIN")
+    try:
+        empty = bool(connection.execute("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)").get)
+        return int(connection.pragma("user_version")), int(connection.pragma("application_id")), empty
+    finally:
+        if begun:
+            connection.execute("ROLLBACK")
 
 
 def migrate(connection: apsw.Connection, path: str) -> None:

@@ -189,7 +189,7 @@ class SqliteStore:
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
         for change in changes:
-            adding.check(change.frontiers)
+            adding.check((*change.frontiers, *change.adds))
         return self._once(
             f"activate:{request_id}",
             at,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from noonmark.core.model import Event, JobRow, NewOccurrence, Occurrence, Origin, Query, State
+from noonmark.core.model import Event, Gates, JobRow, NewOccurrence, Occurrence, Origin, Passed, Query, State
 from noonmark.testing.builders import make_activation
 from noonmark.testing.conformance.harness import Harness
 
@@ -267,6 +267,98 @@ def a_pause_survives_an_edit(harness: Harness) -> None:
     harness.act("pause", job="job", at=10)
     job = _edit(harness, at=30)
     assert (job.paused, job.pause_version, job.paused_at) == (True, 1, harness.at(10))
+
+
+# --- what the old rule leaves behind -------------------------------------------------------------------
+
+
+def _passed(row: Occurrence, **fields: Any) -> Passed:
+    return Passed(occurrence_id=row.id, fence=row.fence, **fields)
+
+
+def _range(harness: Harness, name: str, *, at: float, until: float) -> NewOccurrence:
+    return harness.series_row(
+        name,
+        at=at,
+        key="",
+        identity=f"g:{name}",
+        state=State.SKIPPED,
+        verdict="skip_superseded",
+        code="range_superseded",
+        range_until=harness.at(until),
+        range_count=2,
+        gated=False,
+    )
+
+
+def an_edit_ends_what_it_passes_and_adds_what_the_old_rule_missed(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=60))
+    old = _identified(harness, "t:1")
+    _edit(
+        harness,
+        harness.frontier_row("9", at=400),
+        at=300,
+        passed=(_passed(old, verdict="skip_superseded", code="superseded", detail='{"late": 1}', checks="[1]"),),
+        adds=(_range(harness, "2", at=120, until=180), harness.series_row("4", at=240, gated=False)),
+    )
+    ended = _identified(harness, "t:1")
+    assert (ended.state, ended.verdict, ended.code) == (State.SKIPPED, "skip_superseded", "superseded")
+    assert (ended.detail, ended.ended_at, ended.due_at) == ('{"late": 1}', harness.at(300), None)
+    line = harness.story(old.id).ledger[-1]
+    assert (line.event, line.code, line.checks, line.actor) == ("skip", "superseded", "[1]", "ada")
+    record = _identified(harness, "g:2")
+    assert (record.state, record.revision, record.range_until) == (State.SKIPPED, 1, harness.at(180))
+    latest = _identified(harness, "t:4")
+    assert (latest.state, latest.revision, latest.due_at) == (State.PENDING, 2, harness.at(240))
+    assert _frontiers(harness) == ["t:9"]
+    look = harness.take_one(at=300)
+    assert (look.id, look.looking) == (latest.id, True), "it meets the new gates, so somebody must look"
+
+
+def a_passed_row_without_a_verdict_stays_and_meets_the_new_rule(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=60))
+    old = _identified(harness, "t:1")
+    _edit(harness, harness.frontier_row("9", at=400), at=300, passed=(_passed(old),))
+    row = harness.row(old.id)
+    assert (row.state, row.frontier, row.revision, row.due_at) == (State.PENDING, False, 2, harness.at(60))
+
+
+def an_edit_does_nothing_once_somebody_has_looked_at_what_it_passes(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=60))
+    old = _identified(harness, "t:1")
+    passed = (_passed(old, verdict="skip_superseded", code="superseded"),)
+    look = harness.take_one(at=60)
+    adds = (harness.series_row("4", at=240),)
+    assert _edit(harness, harness.frontier_row("9", at=400), at=300, passed=passed, adds=adds).revision == 1
+    harness.end(look, Event.SKIP, at=61, adds=(harness.frontier_row("2", at=120),), gates=Gates(revision=1))
+    assert _edit(harness, harness.frontier_row("9", at=400), at=300, passed=passed, adds=adds).revision == 1
+    gone = (Passed(occurrence_id=4711, fence=0),)
+    assert _edit(harness, harness.frontier_row("9", at=400), at=300, passed=gone, adds=adds).revision == 1
+    assert _frontiers(harness) == ["t:2"]
+    assert harness.store.occurrences(Query(identity="t:4")) == []
+
+
+def the_same_digest_works_off_a_long_absence_in_steps(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=60))
+    old = _identified(harness, "t:1")
+    adds = (harness.series_row("2", at=120), harness.frontier_row("3", at=180))
+    job = harness.activate(at=300, expected_revision=1, effective_at=harness.at(0), passed=(_passed(old),), adds=adds)
+    assert (job.revision, job.effective_at) == (1, harness.at(0))
+    assert _frontiers(harness) == ["t:3"]
+    rows = harness.store.occurrences(Query(open_only=True, oldest_first=True))
+    assert [(row.identity, row.frontier, row.revision) for row in rows] == [
+        ("t:1", False, 1),
+        ("t:2", False, 1),
+        ("t:3", True, 1),
+    ]
+
+
+def a_moment_that_is_there_already_is_not_added_again(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=60))
+    there = harness.add_one(harness.series_row("2", at=120))
+    _edit(harness, at=300, passed=(_passed(_identified(harness, "t:1")),), adds=(harness.series_row("2", at=120),))
+    assert _identified(harness, "t:2").id == there
+    assert harness.store.tallies().duplicates_refused == 0
 
 
 # --- scope=each_worker -----------------------------------------------------------------------------------

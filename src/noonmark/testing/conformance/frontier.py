@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from noonmark.core.model import Event, Gates, NewOccurrence, Occurrence, Query, Settlement, State
-from noonmark.testing.builders import make_start
+from noonmark.testing.builders import LEASE, make_start
 from noonmark.testing.conformance.harness import Harness
 
 
@@ -81,6 +81,23 @@ def a_frontier_of_an_older_revision_is_not_added(harness: Harness) -> None:
         look, Event.SKIP, at=10, verdict="skip_guard", gates=Gates(revision=1), adds=(successor,)
     ).outcome in ("applied", "stale")
     assert _frontiers(harness) == ["t:9"]
+
+
+def a_look_under_an_older_revision_does_not_take_the_frontier_flag_along(harness: Harness) -> None:
+    for event in (Event.PARK, Event.SKIP, Event.MISS, Event.CANCEL):
+        job = f"job-{event}"
+        harness.activate(harness.frontier_row("1", at=10, job=job, key=job), job=job)
+        (look,) = harness.take(at=10, runnable={job: LEASE}).rows
+        again = harness.frontier_row("1", at=10, job=job, key=job)  # the edit takes effect just before the moment
+        harness.activate(again, job=job, at=9.9, digest="digest-2", expected_revision=1)
+        successor = harness.frontier_row("2", at=70, job=job, key="other")
+        settled = harness.end(look, event, at=10, due_at=harness.at(20), gates=Gates(revision=1), adds=(successor,))
+        rows = harness.store.occurrences(Query(job=job, open_only=True, frontier_only=True))
+        assert [row.identity for row in rows] == ["t:1"], event
+        assert settled.outcome == "changed"
+        harness.end(look, event, at=10, due_at=harness.at(20), gates=Gates(revision=2), adds=(successor,))
+        rows = harness.store.occurrences(Query(job=job, open_only=True, frontier_only=True))
+        assert [row.identity for row in rows] == ["t:2"], event
 
 
 def other_follow_ups_do_not_depend_on_the_revision(harness: Harness) -> None:

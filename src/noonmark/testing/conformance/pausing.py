@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noonmark.core.model import Event, Gates, Query, State
+from noonmark.core.model import Event, Gates, Passed, Query, State
 from noonmark.testing.conformance.harness import Harness
 
 
@@ -112,3 +112,24 @@ def a_job_that_was_ended_can_be_activated_again(harness: Harness) -> None:
     job = harness.activate(harness.frontier_row("1", at=60), at=10, expected_revision=expected)
     assert (job.digest, job.revision) == ("digest-1", expected + 1)
     assert harness.take_one(at=60).identity == "t:1"
+
+
+def ending_a_job_leaves_behind_what_its_rule_missed(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=60), harness.frontier_row("1", at=60, subject="a", key="a"))
+    first, second = harness.store.occurrences(Query(frontier_only=True, oldest_first=True))
+    passed = (
+        Passed(occurrence_id=first.id, fence=first.fence, verdict="skip_superseded", code="superseded"),
+        Passed(occurrence_id=second.id, fence=second.fence),
+    )
+    adds = (harness.series_row("4", at=240),)
+    fields = {"job": "job", "effective_at": harness.at(290), "adds": adds}
+    old = (Passed(occurrence_id=first.id, fence=4711),)
+    assert harness.act("end_job", at=300, passed=old, **fields).outcome == "refused"
+    assert harness.store.jobs(["job"])[0].rule, "nothing happened"
+    assert harness.act("end_job", at=300, passed=passed, **fields).outcome == "done"
+    (job,) = harness.store.jobs(["job"])
+    assert (job.rule, job.effective_at) == ("", harness.at(290))
+    assert (harness.row(first.id).state, harness.row(first.id).code) == (State.SKIPPED, "superseded")
+    assert (harness.row(second.id).state, harness.row(second.id).frontier) == (State.PENDING, False)
+    (latest,) = harness.store.occurrences(Query(identity="t:4"))
+    assert (latest.state, latest.revision, latest.frontier) == (State.PENDING, job.revision, False)

@@ -37,6 +37,20 @@ def a_limit_of_zero_takes_nothing(harness: Harness) -> None:
     assert harness.take_ids(limit=0) == []
 
 
+def a_limit_of_zero_still_tells_the_time_what_is_next_and_the_version_of_the_rules(harness: Harness) -> None:
+    first = harness.take(limit=0)
+    harness.activate(harness.frontier_row("1", at=60))
+    row_id = harness.add_one(harness.caller_row(at=30))
+    before = harness.take(at=20, limit=0)
+    assert (before.rows, before.now, before.next_due) == ((), harness.at(20), harness.at(30))
+    assert before.rules_version > first.rules_version
+    due = harness.take(at=40, limit=0)
+    assert (due.rows, due.now) == ((), harness.at(40))
+    assert due.next_due is not None
+    assert due.next_due <= harness.at(40), "it is still there for somebody who may take it"
+    assert (harness.row(row_id).state, harness.row(row_id).fence) == (State.PENDING, 0)
+
+
 def two_workers_never_get_the_same_row(harness: Harness) -> None:
     ids = {harness.add_one(harness.caller_row(str(n))) for n in range(6)}
     first, second = set(harness.take_ids("w1", limit=3)), set(harness.take_ids("w2", limit=6))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any, cast
 
 import apsw
 
@@ -49,6 +50,32 @@ def test_many_may_open_a_new_file_at_once(path: Path) -> None:
     for thread in threads:
         thread.join()
     assert problems == []
+
+
+class Overtaken:
+    """A connection between whose readings another process opens the file for the first time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection = apsw.Connection(str(path))
+        self._overtaken = False
+
+    def pragma(self, name: str) -> Any:
+        if not self._overtaken:
+            self._overtaken = True
+            SqliteStore(self._path, synchronous="OFF").close()
+        return self._connection.pragma(name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+def test_a_first_migration_that_overtakes_a_look_is_not_taken_for_a_strangers_file(path: Path) -> None:
+    apsw.Connection(str(path)).pragma("journal_mode", "wal")
+    looking = Overtaken(path)
+    assert schema.is_current(cast("apsw.Connection", looking), str(path)) is False, "it was empty when it was looked at"
+    assert schema.is_current(looking._connection, str(path)) is True
+    looking.close()
 
 
 def test_full_promises_a_power_cut_and_normal_does_not(tmp_path: Path) -> None:

@@ -1,0 +1,256 @@
+"""What core and the store complain about, in Chinese.
+
+Promise: a text that is known here is told in Chinese, names and values untouched; any other comes back as it is.  Rule
+of the file: the patterns follow the English texts where they are raised, which a test holds.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_HOW = r'write it like "90s", "5m", "1h30m", "2d" or "PT1H30M"'
+_HOW_ZH = '请写成 "90s"、"5m"、"1h30m"、"2d" 或 "PT1H30M"'
+
+_PLACE = re.compile(r"\\(\d)")
+
+_ERRORS: tuple[tuple[str, str], ...] = (
+    # durations
+    (r"(.+) has no unit, so it could be seconds or minutes; " + _HOW, r"\1 没有单位，分不清是秒还是分钟；" + _HOW_ZH),
+    (r"a duration is empty; " + _HOW, "时长为空；" + _HOW_ZH),
+    (r"(.+) is negative; a duration runs forwards", r"\1 是负数；时长只能为正"),
+    (r"(.+) microseconds are negative; a duration runs forwards", r"\1 微秒是负数；时长只能为正"),
+    (
+        r"(.+) has no unit, so is it seconds or minutes\? write (.+) or (.+)",
+        r"\1 没有单位，是秒还是分钟？请写 \2 或 \3",
+    ),
+    (r"(.+) is no duration; " + _HOW, r"\1 不是时长；" + _HOW_ZH),
+    (
+        r"(.+) has units twice or out of order; write each once, large to small",
+        r"\1 的单位重复或顺序不对；每个单位写一次，从大到小",
+    ),
+    (r"(.+) is finer than a microsecond; " + _HOW, r"\1 比一微秒还细；" + _HOW_ZH),
+    (
+        r'(.+): months and years have no fixed length; write days \("30d"\), or m for minutes',
+        r'\1：月和年没有固定长度；请写天数（"30d"），分钟用 m',
+    ),
+    (
+        r'(.+): months and years have no fixed length; write days, "P30D"',
+        r'\1：月和年没有固定长度；请写天数，"P30D"',
+    ),
+    (r"(.+): the unit (.+) is unknown; write (.+)", r"\1：未知单位 \2；请写 \3"),
+    (r"(.+): the unit (.+) is unknown; known are (.+)", r"\1：未知单位 \2；可用的是 \3"),
+    (r"(.+) is no ISO 8601 duration; " + _HOW, r"\1 不是 ISO 8601 时长；" + _HOW_ZH),
+    (r"(.+) is longer than a hundred years; " + _HOW, r"\1 超过一百年；" + _HOW_ZH),
+    # times and zones
+    (r"(.+) microseconds are outside the years 1 to 9999 in (.+)", r"\1 微秒在 \2 超出公元 1 至 9999 年"),
+    (r"(.+) microseconds are outside the years 1 to 9999", r"\1 微秒超出公元 1 至 9999 年"),
+    (
+        r"(.+) has no time zone, so it names no instant; pass an aware datetime, for example with (.+)",
+        r"\1 没有时区，无法确定是哪一刻；请传入带时区的 datetime，例如 \2",
+    ),
+    (r"(.+) has a zone already; a local time has none", r"\1 已带时区；本地时间不应带"),
+    (
+        r"business_date (.+) is unknown; write same or previous_day",
+        r"未知的 business_date \1；请写 same 或 previous_day",
+    ),
+    (r"the window (.+) does not open within a week of (.+)", r"时间窗 \1 在 \2 起一周内都不会开放"),
+    (
+        r"(.+) has no zone, so it names no instant; add Z, an offset or a tz",
+        r"\1 没有时区，无法确定是哪一刻；请加上 Z、偏移或时区",
+    ),
+    (r"(.+) has no time of day; write it as (.+)", r"\1 没有具体时间；请写成 \2"),
+    (r"(.+) is no ISO time \(.*\); write it like (.+)", r"\1 不是 ISO 时间；请写成 \2"),
+    (
+        r"local time (.+) is too near the end of the calendar \(years 1 to 9999\)",
+        r"本地时间 \1 太接近日历尽头（公元 1 至 9999 年）",
+    ),
+    (
+        r"the time zone is empty; write an IANA name such as Asia/Shanghai or UTC",
+        "时区为空；请写 IANA 名称，如 Asia/Shanghai 或 UTC",
+    ),
+    (r"(.+) is no time zone; did you mean (.+)\?", r"\1 不是时区；是否想写 \2？"),
+    (
+        r"(.+) is no time zone; use an IANA name such as Asia/Shanghai, Europe/Berlin or UTC",
+        r"\1 不是时区；请用 IANA 名称，如 Asia/Shanghai、Europe/Berlin 或 UTC",
+    ),
+    # cron
+    (
+        (
+            r"cron (.+): no year has such a day \(day (.+) in month (.+)\), so it never occurs; "
+            r"write L for the last day of a month"
+        ),
+        r"cron \1：没有哪一年有这样的日子（\3 月 \2 日），永远不会到期；每月最后一天请写 L",
+    ),
+    (r"cron (.+) is no text; quote it, for example (.+)", r"cron \1 不是文本；请加引号，例如 \2"),
+    (
+        r"cron (.+) is longer than (\d+) characters; split it into several jobs",
+        r"cron \1 超过 \2 个字符；请拆成几个任务",
+    ),
+    (
+        r"cron (.+) holds a line break or a character that cron does not know; retype it in plain ASCII",
+        r"cron \1 含换行或 cron 不认识的字符；请用纯 ASCII 重新输入",
+    ),
+    (r"cron (.+): an interval is no cron; write every: (.+)", r"cron \1：间隔不是 cron；请写 every: \2"),
+    (r"cron (.+) is unknown; known are (.+)", r"未知的 cron \1；可用的是 \2"),
+    (r"cron (.+): the zone goes into its own field, tz: (.+)", r"cron \1：时区写在单独的字段里，tz: \2"),
+    (
+        r"cron (.+) has 7 fields; a year is not supported, list single moments with at: instead",
+        r"cron \1 有 7 个字段；不支持年份，请用 at: 列出各个时刻",
+    ),
+    (
+        r"cron (.+) has (\d+) fields?, but 5 are needed: minute hour .*",
+        r"cron \1 有 \2 个字段，需要 5 个：分 时 日 月 周（或 6 个，秒在最前）",
+    ),
+    (r"cron field (.+): write \* instead of \?", r"cron 字段 \1：请用 * 代替 ?"),
+    (
+        r"cron field (.+): (.+) \(nearest weekday\) is not supported; write LW, or use a weekday",
+        r"cron 字段 \1：不支持 \2（最近的工作日）；请写 LW，或用星期",
+    ),
+    (
+        r"cron field (.+): the step in (.+) is above (\d+), so it would run once each (.+); (.+)",
+        r"cron 字段 \1：\2 的步长超过 \3，等于每轮只跑一次；\5",
+    ),
+    (r"cron field (.+): (.+) runs backwards; write (.+)", r"cron 字段 \1：\2 是倒着的；请写 \3"),
+    (r"cron (.+): day (.+) never occurs in month (.+); (.+)", r"cron \1：\3 月从来没有 \2 日；\4"),
+    (
+        r'cron (.+): the (\S+) field (".*") cannot be read; allowed are (.+?)(?:, names)?, lists, ranges and steps',
+        r"cron \1：字段 \2 \3 无法读取；允许 \4、列表、范围和步长",
+    ),
+    (r"cron (.+) cannot be read: (.+)", r"cron \1 无法读取：\2"),
+    # templates
+    (
+        r'template (".*") cannot be read: (.+); a brace as such is written \{\{ or \}\}',
+        r"模板 \1 无法读取：\2；花括号本身写作 {{ 或 }}",
+    ),
+    (r'template (".*"): conversions such as (\S+) are not allowed', r"模板 \1：不允许 \2 这样的转换"),
+    (
+        r'template (".*"): (\{.*\}) is not a name; allowed are (.+) and bare names of subject, params and event',
+        r"模板 \1：\2 不是名字；可用 \3，以及 subject、params、event 中的名字",
+    ),
+    (r'template (".*"): only dates take a format, (\{.*\}) does not', r"模板 \1：只有日期能带格式，\2 不能"),
+    (
+        r'template (".*"): the format (".*") of (\{.*\}) is not understood; allowed are (.+)',
+        r"模板 \1：看不懂 \3 的格式 \2；可用 \4",
+    ),
+    (r'template (".*") uses (\{.*\}), which nothing binds(.*)', r"模板 \1 用了 \2，但没有任何东西提供它\3"),
+    # store urls
+    (
+        r"(.+) is no store URL; write (\S+) for a SQLite file of that name, or memory://",
+        r"\1 不是存储 URL；若是同名 SQLite 文件请写 \2，或写 memory://",
+    ),
+    (
+        r"the (\S+) store comes with a later version; this one has sqlite:///path and memory://",
+        r"\1 存储要到以后的版本才有；本版本支持 sqlite:///路径 和 memory://",
+    ),
+    (r"there is no store (.+); did you mean (\S+)\? known: (.+)", r"没有 \1 这种存储；是否想写 \2？可用：\3"),
+    (r"there is no store (.+); known: (.+)", r"没有 \1 这种存储；可用：\2"),
+    (
+        r'sqlite has no host (".*"); write (\S+) \(three slashes\) for a relative path, four slashes for an absolute one',
+        r"sqlite 没有主机 \1；相对路径请写 \2（三个斜杠），绝对路径用四个斜杠",
+    ),
+    (
+        r"the URL names no file; write (\S+), or memory:// for a store that ends with the process",
+        r"URL 没有指明文件；请写 \1，或用 memory://（随进程结束）",
+    ),
+    (r"the path has a NUL character; write (\S+)", r"路径含 NUL 字符；请写 \1"),
+    (r'sqlite has no option (".*"); known: (.+)', r"sqlite 没有选项 \1；可用：\2"),
+    (
+        r"synchronous=(.*) is not possible; use FULL .* or NORMAL .*",
+        r"synchronous=\1 不可用；请用 FULL（断电不丢）或 NORMAL（进程崩溃不丢）",
+    ),
+    (r"(.+) is no folder; choose another path", r"\1 不是目录；请换一个路径"),
+    (r"there is no folder (.+); make it \((.+)\) or choose another path", r"没有目录 \1；请创建（\2）或换一个路径"),
+    (
+        r"(.+) cannot be made: (.+); choose another path with NOONMARK_URL",
+        r"无法创建 \1：\2；请用 NOONMARK_URL 换一个路径",
+    ),
+    # stores
+    (r"cannot use the store (.+?): (.+?)\. (.+)", r"无法使用存储 \1：\2。\3"),
+    (r"the store (.+?) does not answer: (.+?)\. (.+)", r"存储 \1 没有响应：\2。\3"),
+    (r"the store (.+) failed: (.+)", r"存储 \1 出错：\2"),
+    (r"another process holds the write lock for too long", "另一个进程占用写锁过久"),
+    (
+        r"Find out which process keeps the file busy \(a backup, an open sqlite3 shell\) and end it\.",
+        "查明哪个进程占着文件（备份、打开的 sqlite3 命令行）并结束它。",
+    ),
+    (r"the file is not a SQLite database", "该文件不是 SQLite 数据库"),
+    (r"Name another file, or move this one away\.", "换一个文件名，或把它移走。"),
+    (r"the database is damaged \((.+)\)", r"数据库已损坏（\1）"),
+    (r"Restore it from a backup; the damaged file is left untouched\.", "请从备份恢复；损坏的文件未作改动。"),
+    (r"the file or its directory is read-only", "文件或其目录只读"),
+    (r"Give this user the right to write both, or name another file\.", "给当前用户两者的写权限，或换一个文件。"),
+    (
+        r"the disk is full; nothing of the last change was kept, everything before it is intact",
+        "磁盘已满；最后一次改动没有保存，之前的内容完好",
+    ),
+    (r"Free some space, then repeat\.", "腾出空间后重试。"),
+    (r"the file cannot be opened \((.+)\)", r"无法打开文件（\1）"),
+    (r"Check that its directory exists and that you may write it\.", "确认其目录存在且有写权限。"),
+    (r"it was closed in this process", "它已在本进程中关闭"),
+    (r"Open it again\.", "请重新打开。"),
+    (r"reading or writing failed \((.+)\)", r"读写失败（\1）"),
+    (r"Check the disk\.", "请检查磁盘。"),
+    (r"it was opened before this process was forked", "它是在本进程 fork 之前打开的"),
+    (r"Open the store again in the new process\.", "请在新进程中重新打开。"),
+    (r"Upgrade noonmark on this machine, or name another file\.", "请升级本机的 noonmark，或换一个文件。"),
+    (
+        r"it was written by a newer noonmark \(schema (.+), this one knows (.+)\)",
+        r"它由更新的 noonmark 写入（结构版本 \1，本版本只到 \2）",
+    ),
+    (r"its directory cannot be created \((.+)\)", r"无法创建其目录（\1）"),
+    (r"Create it, or name another place\.", "请创建它，或换一个位置。"),
+    (r"it is a directory", "它是一个目录"),
+    (r"Name a file inside it, such as noonmark\.db\.", "请写出其中的文件，如 noonmark.db。"),
+    (r"it is a database, but not one of noonmark's", "它是数据库，但不是 noonmark 的"),
+    (r"Name another file\.", "请换一个文件。"),
+    # limits of fields
+    (r"from (\d+) to (\d+)", r"应在 \1 到 \2 之间"),
+    (r"nothing could start", "什么都无法开始"),
+    (r"every attempt would be stopped", "每次尝试都会被停止"),
+    (r"it is renewed three times a lease", "每个租约期内续租三次"),
+    (
+        r"the name of the flag has (\d+) characters, more than (\d+); give it a shorter one",
+        r"标志名有 \1 个字符，超过 \2 个；请取短一些",
+    ),
+    (r"the name of the flag has signs that cannot be shown: (.+)", r"标志名含有无法显示的字符：\1"),
+    (
+        r"(.+) cannot be stored as JSON \((.*)\); pass text, numbers, .+ or the id of something stored elsewhere",
+        r"\1 无法存为 JSON（\2）；请传文本、数字、列表或字典，或传别处数据的编号",
+    ),
+    (
+        r"(.+): (\d+) bytes, more than (\d+); store it elsewhere and pass its id",
+        r"\1：\2 字节，超过 \3；请存到别处，只传编号",
+    ),
+    (r"too short", "太短"),
+    (r"too long", "太长"),
+    (r"it would keep the store busy", "会让存储一直忙碌"),
+    (r"nested too deep", "嵌套太深"),
+    (r'(".*") is no parameter name', r"\1 不是参数名"),
+    (r'(".*") has no values', r"\1 没有取值"),
+    (r'(".*") has a value twice', r"\1 有重复取值"),
+    (r"(\d+) bytes, more than (\d+)", r"\1 字节，超过 \2"),
+    (r"a flag needs a name, for example (.+)", r"标志需要名字，例如 \1"),
+    (r"a condition on another job needs the job's name", "依赖另一个任务时需要写任务名"),
+    (r"(.+) was due more than (\d+) times", r"\1 到期超过 \2 次"),
+    (r"No such file or directory", "没有这个文件或目录"),
+    (r"Permission denied", "权限不足"),
+    (r"Is a directory", "是一个目录"),
+    (r"Not a directory", "不是目录"),
+)
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> tuple[tuple[re.Pattern[str], str], ...]:
+    return tuple((re.compile(pattern, re.DOTALL), chinese) for pattern, chinese in _ERRORS)
+
+
+def in_chinese(text: str) -> str:
+    """Return a complaint of core or the store in Chinese; one that is not known comes back as it is."""
+    for pattern, chinese in _compiled():
+        match = pattern.fullmatch(text)
+        if match is not None:
+            # A part may itself be a complaint: a store error says why and what to do.
+            parts = [in_chinese(part or "") for part in match.groups()]
+            return _PLACE.sub(lambda place, parts=parts: parts[int(place[1]) - 1], chinese)  # type: ignore[misc]
+    return text

@@ -1,0 +1,113 @@
+"""What a rule leaves behind when it is changed or ended: the moments that nobody looked at while it was in force.
+
+Promise: whatever was due by the old rule until the new one takes over has a row or a range record, by the old rule's
+``missed`` policy, however long nobody was awake.
+
+Rule of the file: synchronous, as ``activate``; it derives and writes nothing, and what it read is named, so that the store
+can refuse a derivation that is out of date.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from noonmark.core import catchup
+from noonmark.core.codec import RuleUnreadable, checks_to_json, job_from_plain
+from noonmark.core.model import Decision, Job, JobRow, Micros, NewOccurrence, Occurrence, Passed, Query
+from noonmark.ports.store import Store
+
+PAGE = 1000
+FEW = 20
+"""Up to so many jobs are asked for one by one; beyond, all overdue frontiers are read, a page at a time."""
+_LOG = logging.getLogger("noonmark.engine")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What one rule leaves behind; ``is_part`` says that it is too much for one transaction, and more is to follow."""
+
+    passed: tuple[Passed, ...] = ()
+    adds: tuple[NewOccurrence, ...] = ()
+    is_part: bool = False
+
+
+def left_behind(store: Store, rows: Iterable[JobRow], until: Micros, *, limit: int | None = None) -> dict[str, Left]:
+    """Derive what these rules leave behind.
+
+    Args:
+        rows: the jobs as they are now, before the change.
+        until: the instant the rules are in force until, UTC microseconds.
+        limit: most rows of one job at once; default ``catchup.RANGE_COUNT_LIMIT``.
+
+    Returns:
+        By job name; jobs that leave nothing behind are missing.
+    """
+    ruled = {row.name: row for row in rows if row.rule and row.effective_at < until}
+    overdue: dict[str, list[Occurrence]] = {}
+    for row in _overdue(store, ruled, until):
+        overdue.setdefault(row.job, []).append(row)
+    found = {}
+    for name, frontiers in overdue.items():
+        job = _read(ruled[name])
+        if job is not None and job.is_series:
+            found[name] = _leave(job, ruled[name], frontiers, until, limit or catchup.RANGE_COUNT_LIMIT)
+    return found
+
+
+def _overdue(store: Store, names: Collection[str], until: Micros) -> Iterator[Occurrence]:
+    """Yield the open frontier rows that are overdue; those of single workers end with their workers."""
+    if not names:
+        return
+    wanted = Query(frontier_only=True, open_only=True, scheduled_until=until + 1, limit=PAGE)
+    for query in [replace(wanted, job=name) for name in names] if len(names) <= FEW else [wanted]:
+        after = 0
+        while True:
+            page = store.occurrences(replace(query, after_id=after))
+            yield from (row for row in page if row.job in names and not row.worker)
+            if len(page) < PAGE:
+                break
+            after = page[-1].id
+
+
+def _leave(job: Job, known: JobRow, frontiers: Iterable[Occurrence], until: Micros, limit: int) -> Left:
+    passed: list[Passed] = []
+    adds: list[NewOccurrence] = []
+    is_part = False
+    for row in frontiers:
+        if is_part := len(adds) >= limit:
+            break  # the next round finds these rows as they are
+        step = catchup.leave(job, row, until, revision=known.revision, limit=limit - len(adds))
+        passed.append(_passed(row, step.decision))
+        adds += step.adds
+        if is_part := any(new.frontier for new in step.adds):
+            break
+    return Left(passed=tuple(passed), adds=tuple(adds), is_part=is_part)
+
+
+def _passed(row: Occurrence, decision: Decision | None) -> Passed:
+    if decision is None:
+        return Passed(occurrence_id=row.id, fence=row.fence)
+    return Passed(
+        occurrence_id=row.id,
+        fence=row.fence,
+        verdict=decision.verdict,
+        code=decision.code,
+        detail=json.dumps(dict(decision.detail), ensure_ascii=False),
+        checks=checks_to_json(decision.checks),
+    )
+
+
+def _read(row: JobRow) -> Job | None:
+    try:
+        return job_from_plain(json.loads(row.rule))
+    except (RuleUnreadable, ValueError) as error:
+        _LOG.warning(
+            "the rule of job %s (revision %d) cannot be read, so what it missed is unknown: %s",
+            row.name,
+            row.revision,
+            error,
+        )
+        return None

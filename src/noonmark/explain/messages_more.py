@@ -1,0 +1,104 @@
+"""The story templates continued: names of things in checks, forecasts, proofs, and what is not to be found.
+
+Rule of the file: as in ``explain/messages.py``, which sums both up.
+"""
+
+from __future__ import annotations
+
+MORE_MESSAGES: dict[str, tuple[str, str]] = {
+    # -- names of things in checks
+    "check_due": ("due {at}", "应于 {at}"),
+    "try_success": ("success", "成功"),
+    "try_failed": ("failed", "失败"),
+    "try_lost": ("lost", "失去租约"),
+    "try_handed_back": ("handed back", "已归还"),
+    "try_cancelled": ("cancelled", "已取消"),
+    "try_running": ("running", "运行中"),
+    "check_lease_free": ("free", "空闲"),
+    "check_not_reached": ("not reached", "未走到"),
+    "check_lease_held": ("{worker} until {at}, fence {fence}", "{worker} 持有到 {at}，fence {fence}"),
+    "check_lease_was": ("{worker}, fence {fence}", "{worker}，fence {fence}"),
+    # -- forecast
+    "dst_back": (
+        "clocks went back: the offset changed from {old} to {new}, local time is kept",
+        "时钟回拨：偏移由 {old} 变为 {new}，本地时间不变",
+    ),
+    "dst_forward": (
+        "clocks went forward: the offset changed from {old} to {new}, local time is kept",
+        "时钟拨快：偏移由 {old} 变为 {new}，本地时间不变",
+    ),
+    "dst_gap": (
+        "{nominal} does not exist on that day: it runs at the end of the gap",
+        "当天不存在 {nominal}：在跳过时段的末尾运行",
+    ),
+    "dst_fold": (
+        "{nominal} happens twice on that day: it runs once, the first time",
+        "当天 {nominal} 出现两次：只在第一次运行",
+    ),
+    "next_weekend": ("{day}: the guard will skip it", "{day}：日历守卫会跳过"),
+    "next_paused": ("the job is paused: it will be skipped until resumed", "任务已暂停：恢复前都会跳过"),
+    "next_none": ("nothing is coming", "没有后续时刻"),
+    "in": ("in {length}", "{length}后"),
+    "ago": ("{length} ago", "{length}前"),
+    # -- verify
+    "verify_head": (
+        "{due} occurrences became due between {since} and {until} {zone} (jobs: {jobs}, workers: {workers})",
+        "{since} 至 {until}（{zone}）之间有 {due} 次触发到期（任务 {jobs} 个，worker {workers}）",
+    ),
+    "verify_line": (
+        "{due} occurrences due · {accounted} accounted for · {twice} ran twice · {missing} missing",
+        "{due} 次到期 · {accounted} 次有据可查 · {twice} 次跑了两遍 · {missing} 次去向不明",
+    ),
+    "verify_workers": ("{workers}", "{workers} 个"),
+    "verify_died": ("{workers}, of which {died} died", "{workers} 个，其中 {died} 个死亡"),
+    "verify_table": ("PROBLEM|JOB|WHEN|SEEN|LOOK", "问题|任务|时刻|所见|查看"),
+    "what_to_do": ("What to do: {remedy}", "怎么办：{remedy}"),
+    "head_looks": ("looked {looks}", "看过 {looks}"),
+    "head_key": ("key {key}", "键 {key}"),
+    "head_revision": ("revision {revision}", "修订 {revision}"),
+    "head_zone": ("times are {zone}", "时间均为 {zone}"),
+    "verify_ok": ("OK", "正常"),
+    "verify_bad": ("NOT OK", "有问题"),
+    "verify_refused": (
+        "refused so far: duplicates {duplicates}, stale writes {stale}",
+        "累计拒绝：重复 {duplicates} 次，过期写入 {stale} 次",
+    ),
+    "problem_twice": ("ran twice", "跑了两遍"),
+    "problem_missing": ("missing", "去向不明"),
+    "problem_overdue": ("overdue without a reason", "逾期且无原因"),
+    "problem_frontier": ("frontier (I13)", "前沿行 (I13)"),
+    "problem_attempts": ("too many attempts (I7)", "尝试次数过多 (I7)"),
+    "problem_early": ("before its rule (I8)", "早于规则生效 (I8)"),
+    "problem_unreadable": ("rule unreadable", "规则无法读取"),
+    "problem_seen_unreadable": ("revision {revision} of its rule cannot be read", "规则的修订 {revision} 无法读取"),
+    "problem_seen_frontier": ("{count} open frontier rows, 1 wanted", "有 {count} 个未结束的前沿行，应为 1 个"),
+    "problem_seen_attempts": ("{attempt} of {allowed}", "{attempt} 次，最多 {allowed} 次"),
+    "problem_seen_wins": ("won by {fences}", "由 {fences} 先后成功"),
+    "problem_seen_rows": ("{first} and {second}", "{first} 与 {second}"),
+    "too_many": (
+        "{job} was due more than {limit} times in that span",
+        "{job} 在这段时间内到期超过 {limit} 次",
+    ),
+    # -- what is not to be found, and what to do then
+    "no_job": ("there is no job {name!r} in {url}", "{url} 中没有任务 {name!r}"),
+    "no_job_declared": ("{app} declares no job {name!r}", "{app} 没有声明任务 {name!r}"),
+    "no_occurrence": ("there is no occurrence r{number}", "没有触发 r{number}"),
+    "no_key": ("no occurrence ever had the key {key!r}", "从来没有触发用过键 {key!r}"),
+    "no_open_key": ("nothing open holds the key {key!r}", "没有未结束的触发持有键 {key!r}"),
+    "nothing_recorded": ("nothing is recorded for {name} yet", "{name} 还没有任何记录"),
+    "say_which": ("say which job, key or occurrence", "请指明任务、键或触发"),
+    "do_history": ("noonmark history lists them", "noonmark history 可列出全部"),
+    "do_history_keys": ("noonmark history JOB shows keys", "noonmark history 任务 可看到键"),
+    "do_next": ("noonmark next {name} shows when it is due", "noonmark next {name} 可看何时到期"),
+    "do_jobs": ("noonmark jobs lists them", "noonmark jobs 可列出全部"),
+    "do_register": (
+        "noonmark jobs lists them; a worker registers the jobs of its app",
+        "noonmark jobs 可列出全部；worker 启动时会登记其任务",
+    ),
+    "do_near": ("did you mean {near}?", "是否想写 {near}？"),
+    "do_declared": ("it declares: {names}", "它声明了：{names}"),
+    "do_key_job": (
+        "to hold it before it is asked for, say whose it is: --job JOB",
+        "若要预先占住它，请说明属于哪个任务：--job 任务",
+    ),
+}
