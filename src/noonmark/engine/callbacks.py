@@ -33,6 +33,7 @@ class Callbacks:
         """Return what is fixed for this attempt."""
         row = run.row
         started = row.started_at if row.started_at is not None else self._store_now()
+        first = row.first_started_at if row.first_started_at is not None else started
         return RunFacts(
             key=row.key,
             fence=run.fence,
@@ -43,6 +44,7 @@ class Callbacks:
             business_date=row.business_date,
             scheduled_for=row.scheduled_for,
             late=max(0, started - row.scheduled_for),
+            first_late=max(0, first - row.scheduled_for),
             params=parameters(run),
         )
 

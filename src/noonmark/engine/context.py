@@ -36,7 +36,8 @@ class RunFacts:
     subject: str
     business_date: str
     scheduled_for: Micros
-    late: Micros
+    late: Micros  # of this attempt
+    first_late: Micros  # of the first start
     params: Mapping[str, Any]
 
 
@@ -121,8 +122,8 @@ class _Abilities:
 
     @property
     def is_catch_up(self) -> bool:
-        """True when this run makes up for a moment that was missed."""
-        return self._facts.late > LATE_AFTER
+        """True when the first start was more than a minute late: a retry after a long wait is none."""
+        return self._facts.first_late > LATE_AFTER
 
     @property
     def lost(self) -> bool:
