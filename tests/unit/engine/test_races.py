@@ -19,6 +19,7 @@ from noonmark.core.model import (
 )
 from noonmark.engine.activate import declare
 from noonmark.engine.context import Context
+from noonmark.explain.verify import verify
 from noonmark.testing.builders import make_job
 from noonmark.testing.world import World
 
@@ -50,14 +51,29 @@ def test_trust_lasts_as_long_as_the_lease_that_was_taken_not_as_the_rule_s_new_o
 
 def test_an_each_worker_job_that_becomes_a_cluster_job_ends_the_workers_own_series(any_world: MakeWorld) -> None:
     world = any_world(replicas=2)
-    job = make_job("m", trigger=Every(period=MINUTE), scope="each_worker", key="m:{worker}:{scheduled_for}")
+    job = make_job("m", trigger=Every(period=MINUTE), scope="each_worker")
     world.job(job, lambda: world.effect("m"))
-    world.advance("3m")
-    declare(world.store, [replace(job, scope="cluster", key="m:{scheduled_for}")], actor="ann")
-    world.advance("2m")
+    world.advance("3m5s")
+    declare(world.store, [replace(job, scope="cluster")], actor="ann")
     world.effects.clear()
     world.advance("10m")
     assert len(world.effects) == 10
+    assert verify(world.store, 0).problems == ()
+
+
+def test_what_a_stopped_worker_missed_before_and_after_edits_is_all_on_record(any_world: MakeWorld) -> None:
+    world = any_world(replicas=2)
+    job = make_job("m", trigger=Every(period=4 * SECOND), scope="each_worker", catch_up=CatchUp(missed="skip"))
+    world.job(job, lambda: world.effect("m"))
+    world.advance("10s")
+    world.pause(1)
+    for period in (2, 5, 3):
+        world.advance("7s")
+        declare(world.store, [replace(job, trigger=Every(period=period * SECOND))], actor="ann")
+    world.advance("5s")
+    world.resume(1)
+    world.advance("2m")
+    assert verify(world.store, 0).problems == ()
 
 
 def test_an_edit_of_an_each_worker_job_reaches_every_worker_s_series_at_once(any_world: MakeWorld) -> None:

@@ -176,8 +176,15 @@ def _add(tables: Tables, row: Occurrence, item: Settlement, new: NewOccurrence, 
     known = tables.known(new)
     if known is None:
         tables.insert(new, now)
-    elif known.id != row.id and new.scheduled_for > now:
+    elif known.id != row.id and (new.scheduled_for > now or _is_ruled(tables, new, known)):
         reopen(tables, known, new, now)
+
+
+def _is_ruled(tables: Tables, new: NewOccurrence, known: Occurrence) -> bool:
+    """Was it a revision that ended this moment, although one in force yields it?  A late look must not lose it."""
+    job = tables.jobs.get(new.job)
+    is_ours = job is not None and job.revision == new.revision and job.effective_at < new.scheduled_for
+    return is_ours and known.code == "revision_superseded"
 
 
 def reopen(tables: Tables, row: Occurrence, new: NewOccurrence, now: Micros) -> bool:

@@ -167,13 +167,26 @@ def a_superseded_moment_that_is_not_yet_due_is_reopened(harness: Harness) -> Non
     assert harness.take_ids(at=70) == [gone.id]
 
 
-def a_superseded_moment_that_is_due_already_stays_ended(harness: Harness) -> None:
+def a_superseded_moment_that_the_rule_in_force_yields_late_is_reopened(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("4", at=20))
+    harness.activate(harness.frontier_row("2", at=10), digest="digest-2", expected_revision=1)
+    (gone,) = harness.store.occurrences(Query(identity="t:4"))
+    assert gone.code == "revision_superseded"
+    look = harness.take_one(at=30)
+    again = harness.frontier_row("4", at=20, revision=2)
+    harness.end(look, Event.SKIP, at=30, verdict="skip_superseded", gates=Gates(revision=2), adds=(again,))
+    assert _frontiers(harness) == ["t:4"], "the series would have ended here"
+    assert harness.take_ids(at=30) == [gone.id]
+
+
+def a_superseded_moment_from_before_the_rule_in_force_stays_ended(harness: Harness) -> None:
     harness.activate(harness.frontier_row("1", at=10), harness.frontier_row("2", at=20, subject="s"))
     harness.activate(harness.frontier_row("1", at=10), digest="digest-2", expected_revision=1)
+    harness.activate(harness.frontier_row("3", at=90), digest="digest-3", expected_revision=2, at=22)
     (gone,) = harness.store.occurrences(Query(identity="t:2"))
     look = harness.take_one(at=30)
-    again = harness.frontier_row("2", at=20, subject="s", revision=2)
-    harness.end(look, Event.SKIP, at=30, verdict="skip_guard", gates=Gates(revision=2), adds=(again,))
+    again = harness.frontier_row("2", at=20, subject="s", revision=3)
+    harness.end(look, Event.SKIP, at=30, verdict="skip_guard", gates=Gates(revision=3), adds=(again,))
     assert harness.row(gone.id).state is State.SKIPPED
 
 
