@@ -12,7 +12,7 @@ from noonmark.stores.memory import MemoryStore
 from noonmark.testing.conformance import Case, Harness, cases
 
 CASES = cases()
-EXPECTED_CASES = 379
+EXPECTED_CASES = 381
 """Raised by hand when a case is added: a suite that lost cases on the way must not look green."""
 
 

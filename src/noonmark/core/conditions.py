@@ -62,17 +62,6 @@ def missing_code(condition: Condition) -> str:
     return "flag_missing" if isinstance(condition, FlagSet) else "dependency_missing"
 
 
-def check_condition(condition: Condition, job: Job) -> list[str]:
-    """Return why this condition must be refused for this job; an empty list means it is sound."""
-    templates = [condition.flag] if isinstance(condition, FlagSet) else [_upstream(condition.job)[1], condition.date]
-    problems = [problem for template in templates for problem in keys.check_names(template, job)]
-    if isinstance(condition, FlagSet) and not condition.flag.strip():
-        problems.append("a flag needs a name, for example etl.finished:{business_date}")
-    if not isinstance(condition, FlagSet) and not _upstream(condition.job)[0]:
-        problems.append("a condition on another job needs the job's name")
-    return problems
-
-
 def upstream_job(condition: Condition) -> tuple[str, str]:
     """Return (job name, subject template) of a condition on another job, ("", "") for a flag."""
     return ("", "") if isinstance(condition, FlagSet) else _upstream(condition.job)

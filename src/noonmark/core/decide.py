@@ -37,15 +37,19 @@ def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) ->
     """
     look = Look(job=job, row=row, facts=facts, now=now)
     if row.cancel_requested:
-        # Noted on a row that only a look can end (a frontier needs its successor); nothing else is asked any more.
-        detail = {"by": row.actor, "reason": row.note}
-        return _decision(Verdict.SKIP_GUARD, Event.CANCEL, "cancelled", detail, answers={})
+        return cancelled(row)
     answers: dict[str, Answer] = {}
     for name, _, check in CHECKS:
         answers[name] = check(look)
         if not answers[name].passed:
             return _refusal(look, name, answers)
     return _decision(Verdict.SHOULD_RUN, Event.START, "ready", {"late": look.late}, answers=answers)
+
+
+def cancelled(row: Occurrence) -> Decision:
+    """Carry out a cancel that was noted on a row which only a look can end; nothing else is asked any more."""
+    detail = {"by": row.actor, "reason": row.note}
+    return _decision(Verdict.SKIP_GUARD, Event.CANCEL, "cancelled", detail, answers={})
 
 
 # --- the checks, in the order of the table ----------------------------------------------------------

@@ -7,6 +7,7 @@ that are made.  Rule of the file: what a template is, and how values are kept ap
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Required, TypedDict, Unpack
 
 from noonmark.core.model import At, Job, Micros, OnEvent
 from noonmark.core.templates import (
@@ -102,65 +103,46 @@ def lint_template(template: str, job: Job) -> list[str]:
     return problems
 
 
-def row_key(
-    job: Job,
-    *,
-    business_date: str,
-    scheduled_for: Micros,
-    subject: str = "",
-    subject_params: Mapping[str, object] | None = None,
-    params: Mapping[str, object] | None = None,
-    event: Mapping[str, object] | None = None,
-    worker: str = "",
-) -> str:
-    """Render the key of one occurrence of ``job``.
+class Bound(TypedDict, total=False):
+    """What one occurrence binds.
 
-    Args:
-        business_date: ISO date the work is about.
-        scheduled_for: UTC microseconds.
-        subject, subject_params: text and values of the subject (``channel=ops``, ``{"channel": "ops"}``).
-        params: parameters of this occurrence; the job's own are known as well.
-        event: fields of the event, ``id`` included, for occurrences that an event made.
-        worker: incarnation, for jobs of scope each_worker.
+    ``business_date`` is the ISO date the work is about, ``scheduled_for`` UTC microseconds; ``subject`` and
+    ``subject_params`` are the subject's text and values (``channel=ops``, ``{"channel": "ops"}``); ``params`` are the
+    occurrence's own, the job's are known as well; ``event`` holds the event's fields, ``id`` included, of an occurrence
+    that an event made; ``worker`` is the incarnation, for jobs of scope each_worker.
+    """
+
+    business_date: Required[str]
+    scheduled_for: Required[Micros]
+    subject: str
+    subject_params: Mapping[str, object] | None
+    params: Mapping[str, object] | None
+    event: Mapping[str, object] | None
+    worker: str
+
+
+def row_key(job: Job, **bound: Unpack[Bound]) -> str:
+    """Render the key of one occurrence of ``job``.
 
     Raises:
         TemplateProblem: the template uses a name that this occurrence does not bind.
     """
-    names = names_of(
-        job,
-        business_date=business_date,
-        scheduled_for=scheduled_for,
-        subject=subject,
-        subject_params=subject_params,
-        params=params,
-        event=event,
-        worker=worker,
-    )
-    return render(template_of(job), names, default=unbound_text(job))
+    return render(template_of(job), names_of(job, **bound), default=unbound_text(job))
 
 
-def names_of(
-    job: Job,
-    *,
-    business_date: str,
-    scheduled_for: Micros,
-    subject: str = "",
-    subject_params: Mapping[str, object] | None = None,
-    params: Mapping[str, object] | None = None,
-    event: Mapping[str, object] | None = None,
-    worker: str = "",
-) -> dict[str, object]:
+def names_of(job: Job, **bound: Unpack[Bound]) -> dict[str, object]:
     """Return the flat mapping that ``render`` looks names up in."""
-    names: dict[str, object] = {f"event.{name}": value for name, value in (event or {}).items()}
-    names |= {f"params.{name}": value for name, value in {**job.params, **(params or {})}.items()}
-    names |= {f"subject.{name}": value for name, value in (subject_params or {}).items()}
+    params = {**job.params, **(bound.get("params") or {})}
+    names: dict[str, object] = {f"event.{name}": value for name, value in (bound.get("event") or {}).items()}
+    names |= {f"params.{name}": value for name, value in params.items()}
+    names |= {f"subject.{name}": value for name, value in (bound.get("subject_params") or {}).items()}
     names |= {
         "job": job.name,
-        "business_date": business_date,
-        "scheduled_for": scheduled_for,
-        "occurrence": scheduled_for,
-        "subject": subject,
-        "worker": worker,
+        "business_date": bound["business_date"],
+        "scheduled_for": bound["scheduled_for"],
+        "occurrence": bound["scheduled_for"],
+        "subject": bound.get("subject", ""),
+        "worker": bound.get("worker", ""),
     }
     return names
 

@@ -8,7 +8,7 @@ file: pure judgement; by now the store has raised the fence, so the old holder i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from noonmark.core.answers import Look
@@ -59,6 +59,8 @@ def judge(
         return _decision(Event.PARK, Verdict.SKIP_LEASE, "holder_alive", said, recheck_at=recheck_at)
     held_back = _held_back(look)
     if held_back is not None:
+        if closes is not None and held_back.recheck_at is not None:
+            held_back = replace(held_back, recheck_at=min(held_back.recheck_at, closes))
         return held_back
     return _decision(Event.TAKEOVER, Verdict.SHOULD_RUN, "taken_over", said)
 

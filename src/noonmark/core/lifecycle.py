@@ -47,7 +47,9 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (SKIPPED, Event.REOPEN): PENDING,
 }
 
-CANCEL_WINS_OVER = frozenset({Event.FAIL_RETRY, Event.FAIL_MANUAL, Event.HAND_BACK, Event.TAKEOVER, Event.MISS})
+CANCEL_WINS_OVER = frozenset(
+    {Event.FAIL_RETRY, Event.FAIL_MANUAL, Event.HAND_BACK, Event.TAKEOVER, Event.MISS, Event.SKIP}
+)
 """With a cancel requested these become CANCEL: a success that wins the race stands, any other end does not."""
 
 

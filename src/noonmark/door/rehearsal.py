@@ -25,7 +25,7 @@ def rehearsal_context(job: str, function: Callable[..., Any], params: Mapping[st
     now = clock.wall()
     facts = RunFacts(
         key=f"rehearsal:{job}", fence=1, attempt=1, run_id="rehearsal", job=job, subject="",
-        business_date=times.local_date(now, "UTC"), scheduled_for=now, late=0, params=dict(params),
+        business_date=times.local_date(now, "UTC"), scheduled_for=now, late=0, first_late=0, params=dict(params),
     )  # fmt: skip
 
     def answer(op: str, args: tuple[Any, ...]) -> Any:  # noqa: ARG001 - what a journal that forgets says

@@ -10,6 +10,7 @@ revision that was read.
 
 from __future__ import annotations
 
+import json
 import logging
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,20 @@ from itertools import islice
 from typing import TypeVar
 
 from noonmark.core.codec import digest, rule_text
-from noonmark.core.model import Act, Acted, Activation, Job, JobRow, Micros, NewOccurrence, OnEvent, Query
+from noonmark.core.model import (
+    Act,
+    Acted,
+    Activation,
+    Job,
+    JobRow,
+    Micros,
+    NewOccurrence,
+    Occurrence,
+    OnEvent,
+    Passed,
+    Query,
+    Verdict,
+)
 from noonmark.core.series import frontier_rows
 from noonmark.engine.leaving import Left, left_behind
 from noonmark.ports.store import Store
@@ -26,6 +40,7 @@ from noonmark.ports.store import Store
 BATCH = 500
 _T = TypeVar("_T")
 _ROUNDS = 5
+EACH_WORKER = '"each_worker"'  # as a stored rule says it
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -58,7 +73,12 @@ def put_in_force(store: Store, jobs: Iterable[Job], *, actor: str) -> list[tuple
         effective_at = store.now()
         left = left_behind(store, [rows[job.name] for job in changed if job.name in rows], effective_at)
         for batch in _batches(changed, BATCH):
-            changes = [_activation(job, digests[job.name], rows.get(job.name), effective_at, left) for job in batch]
+            changes = [
+                _activation(
+                    job, digests[job.name], row := rows.get(job.name), effective_at, left, _own(store, job, row)
+                )
+                for job in batch
+            ]
             answers = store.activate(secrets.token_hex(8), changes, actor=actor)
             rows.update((row.name, row) for row in answers)
         if all(rows[name].digest == digests[name] for name in wanted):
@@ -127,8 +147,9 @@ def raise_frontiers(store: Store, jobs: Sequence[tuple[Job, JobRow]], *, worker:
 def _missing(store: Store, job: Job, row: JobRow, worker: str) -> Activation | None:
     own = worker if job.scope == "each_worker" else ""
     open_rows = store.occurrences(Query(job=job.name, frontier_only=True, open_only=True, limit=10_000))
-    there = {(found.subject, found.worker) for found in open_rows}
-    newest = _newest(store, job, own)
+    # A worker's row of an older revision is no frontier of this one: it meets this one when its successor is raised.
+    there = {(found.subject, found.worker) for found in open_rows if not found.worker or found.revision >= row.revision}
+    newest = _newest(store, job, own, row.revision)
     floor = store.now() if own and newest is None else row.effective_at  # a worker's series begins with the worker
     after = max(floor, newest or floor)
     wanted = frontier_rows(job, after, revision=row.revision, worker=own)
@@ -138,24 +159,62 @@ def _missing(store: Store, job: Job, row: JobRow, worker: str) -> Activation | N
     return _change(job, row.digest, row.revision, row.effective_at, frontiers, rule=row.rule)
 
 
-def _newest(store: Store, job: Job, worker: str) -> Micros | None:
+def _newest(store: Store, job: Job, worker: str, revision: int) -> Micros | None:
     subject = worker or None
     newest = store.occurrences(Query(job=job.name, subject=subject, limit=20))
-    moments = [found.range_until or found.scheduled_for for found in newest if found.origin == "schedule"]
+    moments = [
+        found.range_until or found.scheduled_for
+        for found in newest
+        if found.origin == "schedule" and not (found.worker and found.frontier and found.revision < revision)
+    ]
     return max(moments, default=None)
 
 
 def _activation(
-    job: Job, mark: str, row: JobRow | None, effective_at: Micros, left_by: Mapping[str, Left]
+    job: Job,
+    mark: str,
+    row: JobRow | None,
+    effective_at: Micros,
+    left_by: Mapping[str, Left],
+    own: Sequence[Occurrence],
 ) -> Activation:
     revision = row.revision if row is not None else 0
     left = left_by.get(job.name, Left())
     if row is not None and left.is_part:
         return _part(row, left)
-    # Rows of each_worker jobs come from each worker itself, once it has been heard of (docs/semantics.md 5).
-    frontiers = () if job.scope == "each_worker" else frontier_rows(job, effective_at, revision=revision + 1)
-    change = _change(job, mark, revision, effective_at, frontiers if job.is_series else ())
-    return replace(change, passed=left.passed, adds=left.adds) if left.passed else change
+    revision += 1
+    if job.scope == "each_worker":  # a new worker brings its own; those at work already go on without a gap
+        workers = sorted({found.worker for found in own})
+        frontiers = tuple(
+            new for worker in workers for new in frontier_rows(job, effective_at, revision=revision, worker=worker)
+        )
+        over: tuple[Passed, ...] = ()
+    else:
+        frontiers = frontier_rows(job, effective_at, revision=revision)
+        passed_by = {each.occurrence_id for each in left.passed}
+        over = tuple(_superseded(found, revision) for found in own if found.id not in passed_by)
+    change = _change(job, mark, revision - 1, effective_at, frontiers if job.is_series else ())
+    passed = (*left.passed, *over)
+    return replace(change, passed=passed, adds=left.adds) if passed else change
+
+
+def _own(store: Store, job: Job, row: JobRow | None) -> list[Occurrence]:
+    """Return the frontiers that single workers have of a job, where its rule is or was one for each worker."""
+    if row is None or (job.scope != "each_worker" and EACH_WORKER not in row.rule):
+        return []
+    found = store.occurrences(Query(job=job.name, frontier_only=True, open_only=True, limit=10_000))
+    return [each for each in found if each.worker]
+
+
+def _superseded(row: Occurrence, revision: int) -> Passed:
+    """End a worker's own series: the rule is the cluster's now."""
+    return Passed(
+        occurrence_id=row.id,
+        fence=row.fence,
+        verdict=Verdict.SKIP_SUPERSEDED,
+        code="revision_superseded",
+        detail=json.dumps({"revision": revision}),
+    )
 
 
 def _part(row: JobRow, left: Left) -> Activation:

@@ -18,12 +18,10 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 from noonmark.core.codec import storable
+from noonmark.core.decide import LATE_AFTER
 from noonmark.core.model import PAYLOAD_LIMIT, SECOND, Micros
 from noonmark.core.times import to_datetime
 from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost
-
-CATCH_UP_AFTER: Micros = 60 * SECOND
-"""A first attempt that starts later than this is a catch-up (the same line as in ``core/decide.py``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +36,8 @@ class RunFacts:
     subject: str
     business_date: str
     scheduled_for: Micros
-    late: Micros
+    late: Micros  # of this attempt
+    first_late: Micros  # of the first start
     params: Mapping[str, Any]
 
 
@@ -123,8 +122,8 @@ class _Abilities:
 
     @property
     def is_catch_up(self) -> bool:
-        """True when this run makes up for a moment that was missed."""
-        return self._facts.late > CATCH_UP_AFTER
+        """True when the first start was more than a minute late: a retry after a long wait is none."""
+        return self._facts.first_late > LATE_AFTER
 
     @property
     def lost(self) -> bool:

@@ -15,16 +15,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
-from noonmark.core.model import Micros
-from noonmark.engine.context import Context, ContextSync, RunFacts
-from noonmark.engine.gate import Gate
-from noonmark.engine.journal import Journal
+from noonmark.engine.callbacks import Callbacks
 from noonmark.engine.process import ProcessRunner
 from noonmark.engine.runs import Finish, Run, arguments, failed, parameters, succeeded
-from noonmark.ports.clock import Clock
-from noonmark.ports.store import Store
 
 
 class Inbox:
@@ -69,63 +64,6 @@ class Executor(Protocol):
     def close(self) -> None:
         """Give back loops and threads; what still runs is cancelled or left behind."""
         ...
-
-
-class Callbacks:
-    """How a run reaches the store: builds its context."""
-
-    def __init__(self, store: Store, gate: Gate, worker: str, clock: Clock, store_now: Callable[[], Micros]) -> None:
-        self._store = store
-        self._gate = gate
-        self._worker = worker
-        self._clock = clock
-        self._store_now = store_now
-
-    def facts(self, run: Run) -> RunFacts:
-        """Return what is fixed for this attempt."""
-        row = run.row
-        started = row.started_at if row.started_at is not None else self._store_now()
-        return RunFacts(
-            key=row.key,
-            fence=run.fence,
-            attempt=row.attempt,
-            run_id=row.run_id,
-            job=row.job,
-            subject=row.subject,
-            business_date=row.business_date,
-            scheduled_for=row.scheduled_for,
-            late=max(0, started - row.scheduled_for),
-            params=parameters(run),
-        )
-
-    def journal(self, run: Run) -> Callable[[str, tuple[Any, ...]], Any]:
-        """Return the blocking way to the run's journal."""
-        journal = Journal(self._store, self._worker, run)
-
-        def ask(op: str, args: tuple[Any, ...]) -> Any:
-            return self._gate.submit(journal.answer, op, *args).result()
-
-        return ask
-
-    def context(self, run: Run) -> Context:
-        """Return the context of an async run."""
-        journal = Journal(self._store, self._worker, run)
-
-        async def ask(op: str, args: tuple[Any, ...]) -> Any:
-            return await asyncio.wrap_future(self._gate.submit(journal.answer, op, *args))
-
-        return Context(self.facts(run), ask=ask, is_lost=partial(_notice, run), boot=self._clock.boot)
-
-    def context_sync(self, run: Run) -> ContextSync:
-        """Return the context of a sync run."""
-        ask = self.journal(run)
-        return ContextSync(self.facts(run), ask=ask, is_lost=partial(_notice, run), boot=self._clock.boot)
-
-
-def _notice(run: Run) -> bool:
-    """Tell a job whether its run is lost, and remember that it was told."""
-    run.saw_stop = run.saw_stop or run.lost
-    return run.lost
 
 
 async def execute_async(run: Run, callbacks: Callbacks) -> Finish:

@@ -71,7 +71,8 @@ class Journal:
         return kept
 
     def _flag(self, name: str, value: bool) -> bool:
-        if self._run.lost:
+        # A flag knows no fence, so the run proves that it holds its own first: a stale copy announces nothing.
+        if self._run.lost or not self._note("flag", name, "true" if value else "null"):
             return False
         self._verbs += 1
         actor = f"{self._run.row.job} {self._run.row.run_id}"

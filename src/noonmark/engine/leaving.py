@@ -58,7 +58,7 @@ def left_behind(store: Store, rows: Iterable[JobRow], until: Micros, *, limit: i
 
 
 def _overdue(store: Store, names: Collection[str], until: Micros) -> Iterator[Occurrence]:
-    """Yield the open frontier rows that are overdue; those of single workers end with their workers."""
+    """Yield the open frontier rows that are overdue, those of single workers too."""
     if not names:
         return
     wanted = Query(frontier_only=True, open_only=True, scheduled_until=until + 1, limit=PAGE)
@@ -66,7 +66,7 @@ def _overdue(store: Store, names: Collection[str], until: Micros) -> Iterator[Oc
         after = 0
         while True:
             page = store.occurrences(replace(query, after_id=after))
-            yield from (row for row in page if row.job in names and not row.worker)
+            yield from (row for row in page if row.job in names)
             if len(page) < PAGE:
                 break
             after = page[-1].id

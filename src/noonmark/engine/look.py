@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from noonmark.core import catchup, lapsed
 from noonmark.core.codec import checks_to_json
-from noonmark.core.decide import decide, slot_name
+from noonmark.core.decide import cancelled, decide, slot_name
 from noonmark.core.escalate import alerts_for
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import (
@@ -159,6 +159,8 @@ class Looker:
         case.fixed, case.adds = None, ()
         if case.job is None:
             case.fixed = _unreadable(case, self._now())
+            if case.row.cancel_requested and not case.row.frontier:  # no rule is needed to end what has no successor
+                case.fixed = cancelled(case.row)
             return
         try:
             if case.row.is_lapsed:
@@ -166,7 +168,8 @@ class Looker:
             elif case.row.frontier:
                 assert case.job_row is not None
                 step = catchup.step(case.job, case.row, self._now(), revision=case.job_row.revision)
-                case.adds, case.fixed = step.adds, step.decision
+                case.adds = step.adds
+                case.fixed = None if case.row.cancel_requested else step.decision
         except Exception as error:
             _LOG.exception("row %s of job %s could not be looked at", case.row.run_id, case.row.job)
             case.fixed = _broken(error, self._now())
@@ -198,7 +201,7 @@ class Looker:
             case.job, case.job_row, case.handler = fresh.job, fresh.job_row, fresh.handler
             case.known = {}
             await self._prepare(case)
-            if put_aside:
+            if put_aside and (case.fixed is None or case.fixed.event in _STARTS):
                 case.fixed = Decision(
                     verdict=Verdict.SKIP_LEASE,
                     event=Event.PARK,

@@ -264,7 +264,7 @@ class Engine:
             await self._adopt_rules(taken.rules_version)
         started = [row for row in taken.rows if not row.looking]
         if started:
-            await self._start_taken(started, asked)
+            await self._start_taken(started, asked, taken.now)
         if len(started) < len(taken.rows):
             self._launch(await self._looker.look([row for row in taken.rows if row.looking]))
         return self._next_round(taken, received)
@@ -299,7 +299,7 @@ class Engine:
         self.rules.load(await self._gate.call(self._store.jobs), version)
         await self._watchdog.check_own()
 
-    async def _start_taken(self, rows: Sequence[Occurrence], asked: Micros) -> None:
+    async def _start_taken(self, rows: Sequence[Occurrence], asked: Micros, now: Micros) -> None:
         runs, orphans = [], []
         known: dict[str, tuple[Job, Handler] | None] = {}  # looked up once a batch: most rows are of few jobs
         for row in rows:
@@ -310,7 +310,9 @@ class Engine:
                 orphans.append(row)
                 continue
             job, handler = found
-            run = Run(row=row, job=job, handler=handler, fence=row.fence, lease=job.lease, asked=asked)
+            # The lease is what the store gave, which was asked for before the rules were read anew.
+            lease = job.lease if row.due_at is None else row.due_at - now
+            run = Run(row=row, job=job, handler=handler, fence=row.fence, lease=lease, asked=asked)
             run.quiet = True
             runs.append(run)
         self._launch(runs)

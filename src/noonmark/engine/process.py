@@ -19,14 +19,12 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from noonmark.core.codec import canonical
+from noonmark.engine.callbacks import Callbacks
 from noonmark.engine.reaper import Reaper
 from noonmark.engine.runs import ERROR_LIMIT, Finish, Run, parameters, stored, succeeded, tail
-
-if TYPE_CHECKING:
-    from noonmark.engine.executor import Callbacks
 
 _POLL = 0.05
 

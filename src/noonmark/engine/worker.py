@@ -20,7 +20,8 @@ from typing import Any, Protocol
 from noonmark.core.model import SECOND, Micros, WorkerInfo
 from noonmark.core.times import tzdata_version
 from noonmark.engine import host
-from noonmark.engine.executor import Callbacks, Executors
+from noonmark.engine.callbacks import Callbacks
+from noonmark.engine.executor import Executors
 from noonmark.engine.gate import StoreGate
 from noonmark.engine.leases import HEARTBEAT_TTL, Keeper
 from noonmark.engine.loop import Engine

@@ -257,10 +257,16 @@ def _account(reading: _Reading, expected: list[Promise]) -> None:
 
 def _judge(reading: _Reading, row: Occurrence) -> None:
     reading.count(row.job, outcome_of(row, reading.now))
+    _on_time(reading, row)
+
+
+def _on_time(reading: _Reading, row: Occurrence) -> None:
     if row.state not in OPEN_STATES or row.due_at is None or row.code in EXCUSED_CODES:
         return
     if row.due_at <= reading.now - OVERDUE_AFTER and _somebody(reading, row.job, row.due_at):
-        reading.problems.append(_problem("overdue", row))
+        problem = _problem("overdue", row)
+        if problem not in reading.problems:
+            reading.problems.append(problem)
 
 
 def _judge_absent(reading: _Reading, promise: Promise) -> None:
@@ -270,6 +276,8 @@ def _judge_absent(reading: _Reading, promise: Promise) -> None:
     ]
     if before:
         reading.count(promise.job, "due")
+        for row in before:  # it may be due since before the span: nothing that stands behind it moves either
+            _on_time(reading, row)
         return
     reading.count(promise.job, "missing")
     reading.problems.append(

@@ -163,9 +163,7 @@ def _conditions(job: Job, say: Say) -> None:
                 say(("depends_on", index), "success_of_itself")
             if job.scope == "each_worker":
                 say(("depends_on", index), "each_worker_waits")
-        # a fact is shared, so unlike a key it need not tell subjects, moments and workers apart
-        apart = ":{subject}:{scheduled_for}" + (":{worker}" if job.scope == "each_worker" else "")
-        for problem in _template_problems(template, apart, job):
+        for problem in keys.check_names(template, job):
             say(("depends_on", index, name), "bad_key", error=problem)
 
 

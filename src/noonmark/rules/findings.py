@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from noonmark.core import keys
 from noonmark.core.model import Cron, Every, Job
+from noonmark.rules.assemble import Loaded
 from noonmark.rules.checks import needs_handler
-from noonmark.rules.loader import Loaded
 from noonmark.rules.problems import Problem
 
 

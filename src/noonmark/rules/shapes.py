@@ -6,7 +6,6 @@ an error about ``catch_up.max_delay`` still points at the ``max_delay_min`` some
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from noonmark.rules.source import got, wanted
@@ -17,7 +16,6 @@ SCHEDULE_FIELDS = frozenset({*TRIGGERS, "tz", "anchor", "delay"})
 
 JOB_ALIASES = {"timezone": "tz", "dedupe_key": "key", "catchup": "catch_up"}
 SCHEDULE_ALIASES = {"timezone": "tz"}
-CATCH_UP_ALIASES = {"max_delay_min": "max_delay"}
 RETRY_ALIASES = {"max_attempts": "max"}
 FLAT_WINDOW = {"window_start": "start", "window_end": "end", "execution_window": "length"}
 
@@ -278,6 +276,3 @@ _EXCLUDES: dict[str, tuple[str, ...]] = {
 def _excluded(name: str, part: Map) -> bool:
     """True when the job says the same in other words, so that the default must not contradict it."""
     return any(other in part for other in _EXCLUDES.get(name, ()))
-
-
-Normaliser = Callable[[Map, Report], Map]

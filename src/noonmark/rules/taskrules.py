@@ -9,46 +9,15 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any
 
+from noonmark.rules.assemble import Loaded, assemble
 from noonmark.rules.build import Reporter
-from noonmark.rules.loader import Loaded, finish
 from noonmark.rules.problems import ProblemList
-from noonmark.rules.source import DEPTH_LIMIT, check_size, got, joined, read_text, read_yaml, refusal, wanted
+from noonmark.rules.source import DEPTH_LIMIT, check_size, got, joined, refusal, wanted
 from noonmark.rules.tree import Map, Mark, Seq, join
 
 NAME = "TASK_RULES"
-
-
-def load_task_rules(path: str | Path, *, keep_good: bool = False, known: Collection[str] = ()) -> Loaded:
-    """Read TASK_RULES from a Python file, or from YAML (below ``TASK_RULES:``, or jobs at the top).
-
-    Raises:
-        ProblemList: everything that is wrong, at file:line:column.
-    """
-    file, name = Path(path), str(path)
-    text = read_text(file, name)
-    if file.suffix in (".yaml", ".yml", ".json"):
-        return loads_task_rules_yaml(text, name=name, keep_good=keep_good, known=known)
-    return loads_literal(text, name=name, keep_good=keep_good, known=known)
-
-
-def loads_task_rules_yaml(
-    text: str, *, name: str = "task_rules.yaml", keep_good: bool = False, known: Collection[str] = ()
-) -> Loaded:
-    """Read TASK_RULES from YAML text.
-
-    Raises:
-        ProblemList: everything that is wrong.
-    """
-    check_size(text, name)
-    root, problems = read_yaml(text, name)
-    reporter = Reporter(name)
-    reporter.problems.extend(problems)
-    if isinstance(root, Map) and set(root) == {NAME}:
-        return jobs_of_task_rules(root[NAME], root.marks[NAME], reporter, keep_good=keep_good, known=known)
-    return jobs_of_task_rules(root, Mark(1, 1, ""), reporter, keep_good=keep_good, known=known)
 
 
 def loads_literal(
@@ -81,13 +50,17 @@ def loads_literal(
 def jobs_of_task_rules(
     value: Any, mark: Mark, reporter: Reporter, *, keep_good: bool, known: Collection[str]
 ) -> Loaded:
-    """Build the jobs of a TASK_RULES mapping."""
+    """Build the jobs of a TASK_RULES mapping, from whichever text it was read.
+
+    Raises:
+        ProblemList: everything that is wrong.
+    """
     if not isinstance(value, Map):
         if not reporter.problems:
             detail = {**wanted("mapping"), **got(value), "hint": "write jobs by name", "hint_zh": "请按任务名书写"}
             reporter.at("", "wrong_type", mark, detail)
         raise ProblemList(reporter.in_order())
-    return finish(value, None, "task_rules", reporter, keep_good=keep_good, known=known)
+    return assemble(value, None, "task_rules", reporter, keep_good=keep_good, known=known)
 
 
 def _find(tree: ast.Module) -> ast.expr | None:

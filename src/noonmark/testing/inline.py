@@ -13,8 +13,9 @@ from concurrent.futures import Future
 from typing import ParamSpec, TypeVar
 
 from noonmark.core.model import Micros
+from noonmark.engine.callbacks import Callbacks
 from noonmark.engine.errors import GateClosed
-from noonmark.engine.executor import Callbacks, Inbox, execute_async, execute_sync
+from noonmark.engine.executor import Inbox, execute_async, execute_sync
 from noonmark.engine.gate import Outage, backoff
 from noonmark.engine.runs import Run
 from noonmark.ports.clock import Clock

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 from noonmark.core.durations import parse_duration
 from noonmark.core.model import SECOND, Fact, Job, Micros, NewOccurrence, Occurrence, Origin, Query, WorkerInfo
 from noonmark.core.series import row_for_call
-from noonmark.engine.executor import Callbacks
+from noonmark.engine.callbacks import Callbacks
 from noonmark.engine.loop import Engine
 from noonmark.engine.registry import Registry
 from noonmark.engine.signals import Happening

@@ -27,6 +27,7 @@ from noonmark.core.model import (
     Succeeded,
     Window,
 )
+from noonmark.testing.builders import make_job
 
 TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=12)
 MICROS = st.integers(min_value=0, max_value=10**15)
@@ -251,3 +252,13 @@ def test_a_job_is_written_as_a_person_would() -> None:
 def test_every_trigger_has_its_written_form(trigger: object, schedule: dict[str, object]) -> None:
     pytest.importorskip("noonmark.core.durations")
     assert codec.job_to_yaml_dict(replace(JOB, trigger=trigger))["schedule"] == schedule  # type: ignore[arg-type]
+
+
+def test_the_text_of_a_rule_is_its_canonical_json() -> None:
+    job = make_job("a", params={"b": (1, "é"), "a": {"z": None}}, each={"channel": ("x", "y")})
+    assert codec.rule_text(job) == codec.canonical(codec.job_to_plain(job))
+
+
+def test_what_is_no_json_is_named_when_a_rule_is_written() -> None:
+    with pytest.raises(ValueError, match="reason"):
+        codec.rule_text(make_job("a", reason=object()))

@@ -97,26 +97,6 @@ def test_each_kind_of_condition_has_its_reason() -> None:
     assert conditions.missing_code(Succeeded(job="x")) == "dependency_missing"
 
 
-@pytest.mark.parametrize(
-    ("condition", "problem"),
-    [
-        (FlagSet(flag="x:{channel}"), "nothing binds"),
-        (FlagSet(flag="x:{business_date.__class__}"), "is not a name"),
-        (FlagSet(flag=" "), "a flag needs a name"),
-        (Succeeded(job="x", date="{dat}"), "did you mean {date}"),
-        (Succeeded(job=""), "needs the job's name"),
-        (Succeeded(job="x[{nobody}]"), "nothing binds"),
-    ],
-)
-def test_an_unsound_condition_is_told_when_the_rule_is_declared(condition: FlagSet | Succeeded, problem: str) -> None:
-    assert any(problem in found for found in conditions.check_condition(condition, JOB))
-
-
-def test_sound_conditions_pass() -> None:
-    for condition in (FlagSet(flag="etl:{business_date}"), Succeeded(job="index"), Succeeded(job="digest[{subject}]")):
-        assert conditions.check_condition(condition, JOB) == []
-
-
 def test_which_job_a_condition_waits_for() -> None:
     assert conditions.upstream_job(Succeeded(job="digest[channel=ops]")) == ("digest", "channel=ops")
     assert conditions.upstream_job(FlagSet(flag="x")) == ("", "")

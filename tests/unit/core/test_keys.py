@@ -309,3 +309,21 @@ def test_escaped_text_comes_back_and_holds_no_separator(text: str) -> None:
 
 def test_names_of_flags_are_rendered_as_they_are() -> None:
     assert keys.render("etl:{v}", {"v": "a:b%"}, escape=False) == "etl:a:b%"
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("x:{channel}", "nothing binds"),
+        ("x:{business_date.__class__}", "is not a name"),
+        ("{dat}", "did you mean {date}"),
+    ],
+)
+def test_a_name_of_a_fact_that_some_occurrence_cannot_render_is_told(template: str, problem: str) -> None:
+    assert any(problem in found for found in keys.check_names(template, REPORT))
+
+
+def test_a_name_of_a_fact_needs_no_time_part() -> None:
+    assert [keys.check_names(template, REPORT) for template in ("etl", "etl:{business_date}", "x:{subject}")] == [
+        []
+    ] * 3

@@ -113,6 +113,15 @@ def test_a_pause_holds_a_takeover_back_but_loses_nothing(resumed: bool) -> None:
         assert (decision.code, decision.recheck_at) == ("waiting_for_resume", NOW + JOB.catch_up.recheck)
 
 
+def test_what_holds_a_takeover_back_never_holds_it_beyond_the_window() -> None:
+    closes = NOW + MINUTE
+    state = {"paused": True, "paused_at": FRIDAY - 1, "resumed_at": None, "reason": "x"}
+    pause = Fact(name="pause:job", version=3, value=state)
+    decision = judged(lost(not_after=closes), pause=pause)
+    assert (decision.event, decision.recheck_at) == (Event.PARK, closes)
+    assert judged(lost(not_after=closes), now=closes, pause=pause).event is Event.MISS
+
+
 def test_a_weekend_holds_a_takeover_back_until_the_next_weekday() -> None:
     job = replace(JOB, guardrails=Guardrails(allow_weekend=False))
     decision = judged(lost(), job, now=FRIDAY + DAY)

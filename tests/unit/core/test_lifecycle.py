@@ -113,7 +113,7 @@ def test_every_state_can_be_reached_and_every_event_has_a_use() -> None:
 @pytest.mark.parametrize("event", list(Event), ids=str)
 def test_a_requested_cancel_beats_every_end_but_success(event: Event) -> None:
     """docs/semantics.md 5: a SUCCESS that wins the race stands, any other end, lapse or retry becomes CANCELLED."""
-    wins = event in {Event.FAIL_RETRY, Event.FAIL_MANUAL, Event.HAND_BACK, Event.TAKEOVER, Event.MISS}
+    wins = event in {Event.FAIL_RETRY, Event.FAIL_MANUAL, Event.HAND_BACK, Event.TAKEOVER, Event.MISS, Event.SKIP}
     assert effective_event(event, cancel_requested=True) is (Event.CANCEL if wins else event)
     assert effective_event(event, cancel_requested=False) is event
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from noonmark.core.model import MINUTE, SECOND, Job, Retry, State
+from noonmark.core.model import HOUR, MINUTE, SECOND, CatchUp, Every, Job, Retry, State
 from noonmark.engine.context import Context
 from noonmark.engine.errors import DoNotRetry
 from noonmark.engine.errors import Retry as RetryLater
@@ -446,3 +446,24 @@ def test_an_outcome_that_cannot_be_worked_out_is_recorded_plainly(
     world.advance("3s")
     assert world.row(id_).state is State.FAILED_MANUAL
     assert "down" in (world.row(id_).error or "")
+
+
+def test_a_retry_after_a_long_wait_is_no_catch_up_but_a_late_first_start_is(make_world: MakeWorld) -> None:
+    world = make_world(replicas=1)
+    seen: list[tuple[int, bool]] = []
+
+    async def job(ctx: Context) -> None:
+        seen.append((ctx.attempt, ctx.is_catch_up))
+        if ctx.attempt == 1:
+            raise ValueError("once")
+
+    patient = Retry(max=1, base=5 * MINUTE, jitter=0)
+    ticking = make_job("job", trigger=Every(period=HOUR), retry=patient, catch_up=CatchUp(max_delay=HOUR))
+    world.job(ticking, job)
+    world.advance("1h10m")
+    assert seen == [(1, False), (2, False)]
+    world.kill(0)
+    world.advance("55m")
+    world.restart(0)
+    world.advance("1m")
+    assert seen[2:] == [(1, True)], "it was due five minutes ago, while nobody was awake"

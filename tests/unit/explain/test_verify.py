@@ -284,3 +284,12 @@ def test_the_report_is_told_in_both_languages_and_as_json(desk: Desk) -> None:
     assert plain["v"] == 1
     assert plain["ok"] is True
     assert plain["jobs"] == {"tick": {"on_time": 2}}
+
+
+def test_a_series_that_has_stood_still_since_before_the_span_is_found(desk: Desk) -> None:
+    desk.later(6 * MINUTE)
+    desk.beat(ttl=2 * HOUR)
+    desk.later(HOUR)
+    report = verify(desk.store, desk.now - 30 * MINUTE)
+    assert kinds(report) == ["overdue"]
+    assert report.problems[0].at == at("2026-11-27T12:05:00")

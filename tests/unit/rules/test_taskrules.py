@@ -99,16 +99,12 @@ def test_both_shapes_load_from_a_literal_that_is_never_executed() -> None:
 
 def test_the_same_names_load_from_yaml() -> None:
     assert loader.loads(AS_YAML).jobs == WANTED
-    assert taskrules.loads_task_rules_yaml(AS_YAML).jobs == WANTED
-    bare = "\n".join(line[2:] for line in AS_YAML.splitlines()[1:])
-    assert taskrules.loads_task_rules_yaml(bare).jobs == WANTED
 
 
 def test_files_load_by_their_ending(tmp_path: Path) -> None:
     for name, text in (("rules.py", NESTED_AND_FLAT), ("rules.yaml", AS_YAML)):
         (tmp_path / name).write_text(text, encoding="utf-8")
         assert loader.load(tmp_path / name).jobs == WANTED
-        assert taskrules.load_task_rules(tmp_path / name).jobs == WANTED
 
 
 def test_a_text_that_is_only_the_dict_loads_too() -> None:

@@ -110,7 +110,9 @@ class Acted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A durable remark of a run: ``step`` (value), ``intent``/``done`` of a once-effect, ``effects``, ``progress``."""
+    """A durable remark of a run: ``step`` (value), ``intent``/``done`` of a once-effect, ``effects``, ``progress``,
+    ``flag`` (set or cleared).
+    """
 
     kind: str
     name: str

@@ -13,7 +13,7 @@ from noonmark.faces.cli.session import Command, Session, session
 
 if TYPE_CHECKING:
     from noonmark.core.model import Job, JobRow
-    from noonmark.rules.loader import Loaded
+    from noonmark.rules.assemble import Loaded
     from noonmark.rules.problems import Problem
 
 _ACTIONS = ("check", "show", "apply")

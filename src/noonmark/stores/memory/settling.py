@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from noonmark.core.lifecycle import effective_event, is_end, next_state
-from noonmark.core.model import Event, Micros, NewOccurrence, Occurrence, Settled, Settlement, State, Verdict
+from noonmark.core.model import SECOND, Event, Micros, NewOccurrence, Occurrence, Settled, Settlement, State, Verdict
 from noonmark.stores.memory.tables import Tables, stamped
 from noonmark.stores.memory.taking import begin_run
 
+CANCEL_WITHIN: Micros = SECOND
+"""A cancel that was noted between a look and its park is carried out by another look this soon."""
 STARTS = frozenset({Event.START, Event.TAKEOVER})
 OUTCOME_OF_ATTEMPT = {
     State.SUCCESS: "success",
@@ -37,6 +39,8 @@ def settle(tables: Tables, worker: str, item: Settlement, now: Micros) -> Settle
         refusal = _refusal(tables, row, item, now) or _claim_for_start(tables, row)
         if refusal is not None:
             return refusal
+    elif _passes_on(row, item) and not _is_in_force(tables, row.job, item):
+        return Settled(outcome="changed", changed=(f"revision:{row.job}",), state=row.state)
     answer = _apply(tables, row, item, event, state, worker, now)
     for new in item.adds:
         _add(tables, row, item, new, now)
@@ -53,6 +57,17 @@ def _is_answered(tables: Tables, row: Occurrence, item: Settlement) -> bool:
     if item.event in STARTS and row.fence == item.fence and row.state is State.RUNNING and not row.looking:
         return True
     return (item.occurrence_id, item.fence) in tables.answered
+
+
+def _passes_on(row: Occurrence, item: Settlement) -> bool:
+    """Would the row hand the frontier over to a row that comes along?"""
+    return row.frontier and any(new.frontier and (new.job, new.subject) == (row.job, row.subject) for new in item.adds)
+
+
+def _is_in_force(tables: Tables, job: str, item: Settlement) -> bool:
+    """Is the revision that yields the successor still the one in force?  Else the series would end here."""
+    found = tables.jobs.get(job)
+    return item.gates is None or (found is not None and found.revision == item.gates.revision)
 
 
 def _refusal(tables: Tables, row: Occurrence, item: Settlement, now: Micros) -> Settled | None:
@@ -129,13 +144,15 @@ def _finish(tables: Tables, row: Occurrence, item: Settlement, event: Event, sta
     due_at = now if item.due_at is None else item.due_at
     if event is Event.HAND_BACK and not row.looking:  # a lost attempt stays counted
         fields["attempt"] = row.attempt - 1
-    if any(new.frontier and (new.job, new.subject) == (row.job, row.subject) for new in item.adds):
+    if _passes_on(row, item):
         fields["frontier"] = False  # its successor takes the flag over
     if event is Event.PARK and item.gates is not None:
         if tables.moved(item.gates.facts.items()):
             due_at = now  # no wake-up is lost between the decision and this park
         else:
             tables.wait(row.id, dict(item.gates.facts))
+    if event is Event.PARK and row.cancel_requested:
+        due_at = min(due_at, now + CANCEL_WITHIN)
     tables.change(row.id, state=state, due_at=due_at, holder="", looking=False, **fields)
 
 
@@ -159,8 +176,15 @@ def _add(tables: Tables, row: Occurrence, item: Settlement, new: NewOccurrence, 
     known = tables.known(new)
     if known is None:
         tables.insert(new, now)
-    elif known.id != row.id and new.scheduled_for > now:
+    elif known.id != row.id and (new.scheduled_for > now or _is_ruled(tables, new, known)):
         reopen(tables, known, new, now)
+
+
+def _is_ruled(tables: Tables, new: NewOccurrence, known: Occurrence) -> bool:
+    """Was it a revision that ended this moment, although one in force yields it?  A late look must not lose it."""
+    job = tables.jobs.get(new.job)
+    is_ours = job is not None and job.revision == new.revision and job.effective_at < new.scheduled_for
+    return is_ours and known.code == "revision_superseded"
 
 
 def reopen(tables: Tables, row: Occurrence, new: NewOccurrence, now: Micros) -> bool:

@@ -15,7 +15,7 @@ from noonmark.stores.sqlite import claims, ledger
 from noonmark.stores.sqlite.rows import INSERT, due_moment, inserted
 from noonmark.stores.sqlite.transaction import Transaction
 
-_BY_IDENTITY = "SELECT id, state, verdict, key FROM occurrence WHERE job = ? AND subject = ? AND identity = ?"
+_BY_IDENTITY = "SELECT id, state, verdict, code, key FROM occurrence WHERE job = ? AND subject = ? AND identity = ?"
 _STAMP = (
     "UPDATE occurrence SET key = ?, due_at = ?, scheduled_for = ?, nominal = ?, business_date = ?, not_before = ?,"
     " not_after = ?, expires_at = ?, frontier = ?, gated = ?, params = ?, revision = ?, queue = ?, priority = ?"
@@ -30,6 +30,7 @@ class Known:
     id: int
     state: str
     verdict: str
+    code: str
     key: str
 
     @property
@@ -107,13 +108,22 @@ def find(tx: Transaction, new: NewOccurrence) -> Known | None:
 def follow_up(tx: Transaction, new: NewOccurrence, *, own: int) -> None:
     """Add a row that a settlement yields.
 
-    One that is there already is left alone, except that a superseded moment which is not due yet is reopened.
+    One that is there already is left alone, except that a superseded moment is reopened which is not due yet, or which
+    the rule in force, having ended it when it took effect, yields after all: a late look must not lose the series.
     """
     known = find(tx, new)
     if known is None:
         insert(tx, new)
-    elif known.id != own and known.is_superseded and new.scheduled_for > tx.now:
+    elif known.id != own and known.is_superseded and (new.scheduled_for > tx.now or _is_ruled(tx, new, known)):
         reopen(tx, known.id, new)
+
+
+def _is_ruled(tx: Transaction, new: NewOccurrence, known: Known) -> bool:
+    """Was it a revision that ended this moment, although one in force yields it?"""
+    if known.code != "revision_superseded":
+        return False
+    job = tx.execute("SELECT revision, effective_at FROM job WHERE name = ?", (new.job,)).fetchone()
+    return job is not None and job[0] == new.revision and job[1] < new.scheduled_for
 
 
 def stamp(tx: Transaction, occurrence_id: int, new: NewOccurrence) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from noonmark.core.model import Fact
 from noonmark.stores.sqlite.transaction import Reads, Transaction
@@ -20,12 +21,23 @@ _SET = (
     " value = excluded.value, set_at = excluded.set_at, actor = excluded.actor WHERE value IS NOT excluded.value"
 )
 _STORED = "SELECT version, value, set_at, actor FROM fact WHERE name = ?"
-_CLAIM = (
-    "SELECT c.occurrence_id, c.generation, o.state, o.origin, o.job, o.ended_at FROM claim c"
-    " JOIN occurrence o ON o.id = c.occurrence_id WHERE c.key = ?"
-)
 _PAUSE = "SELECT pause_version, paused, paused_at, resumed_at, pause_reason FROM job WHERE name = ?"
-_WORKER = "SELECT host, pid, process_started, boot_id, until, ended_at FROM worker WHERE id = ?"
+
+
+class _Question:
+    """A query for one row, its columns named once: they are the names in the fact's value, too."""
+
+    def __init__(self, columns: str, rest: str) -> None:
+        self.sql = f"SELECT {columns} {rest}"
+        self.names = tuple(column.strip().rpartition(".")[2] for column in columns.split(","))
+
+
+_CLAIM = _Question(
+    "c.occurrence_id, o.state, c.generation, o.origin, o.job, o.ended_at",
+    "FROM claim c JOIN occurrence o ON o.id = c.occurrence_id WHERE c.key = ?",
+)
+_SLOT = _Question("occurrence_id, since", "FROM slot WHERE name = ?")
+_WORKER = _Question("host, pid, process_started, boot_id, until, ended_at", "FROM worker WHERE id = ?")
 
 
 def write(tx: Transaction, name: str, value: object, actor: str) -> int:
@@ -116,27 +128,12 @@ def read(connection: Reads, name: str) -> Fact:
 
 
 def _key(connection: Reads, name: str, key: str) -> Fact:
-    row = connection.execute(_CLAIM, (key,)).fetchone()
-    if row is None:
-        return Fact(name=name)
-    occurrence_id, generation, state, origin, job, ended_at = row
-    value = {
-        "occurrence_id": occurrence_id,
-        "state": state,
-        "generation": generation,
-        "origin": origin,
-        "job": job,
-        "ended_at": ended_at,
-    }
-    return Fact(name=name, version=generation + 1, value=value)
+    value = _named(connection, _CLAIM, key)
+    return Fact(name=name) if value is None else Fact(name=name, version=value["generation"] + 1, value=value)
 
 
 def _slot(connection: Reads, name: str, _rest: str) -> Fact:
-    row = connection.execute("SELECT occurrence_id, since FROM slot WHERE name = ?", (name,)).fetchone()
-    if row is None:
-        return Fact(name=name)
-    occurrence_id, since = row
-    return Fact(name=name, version=1, value={"occurrence_id": occurrence_id, "since": since})
+    return _unversioned(name, _named(connection, _SLOT, name))
 
 
 def _pause(connection: Reads, name: str, job: str) -> Fact:
@@ -149,19 +146,18 @@ def _pause(connection: Reads, name: str, job: str) -> Fact:
 
 
 def _worker(connection: Reads, name: str, worker: str) -> Fact:
-    row = connection.execute(_WORKER, (worker,)).fetchone()
-    if row is None:
-        return Fact(name=name)
-    host, pid, process_started, boot_id, until, ended_at = row
-    value = {
-        "host": host,
-        "pid": pid,
-        "process_started": process_started,
-        "boot_id": boot_id,
-        "until": until,
-        "ended_at": ended_at,
-    }
-    return Fact(name=name, version=1, value=value)
+    return _unversioned(name, _named(connection, _WORKER, worker))
+
+
+def _named(connection: Reads, question: _Question, argument: str) -> dict[str, Any] | None:
+    """Return the one row of an answer by column name; None when there is none."""
+    row = connection.execute(question.sql, (argument,)).fetchone()
+    return None if row is None else dict(zip(question.names, row, strict=True))
+
+
+def _unversioned(name: str, value: dict[str, Any] | None) -> Fact:
+    """Return what is there or not there, and never compared."""
+    return Fact(name=name) if value is None else Fact(name=name, version=1, value=value)
 
 
 _READERS = {"key": _key, "slot": _slot, "pause": _pause, "worker": _worker}

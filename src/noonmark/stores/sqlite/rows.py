@@ -17,7 +17,6 @@ Row: TypeAlias = tuple[Any, ...]
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Occurrence))
 COLUMNS = ", ".join(FIELDS)
-ALIASED_COLUMNS = ", ".join(f"o.{name}" for name in FIELDS)
 AT = {name: index for index, name in enumerate(FIELDS)}
 """Position of a column in a row read with ``COLUMNS``."""
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noonmark.core.lifecycle import effective_event, is_end, next_state
-from noonmark.core.model import Event, Occurrence, Settled, Settlement, State, Verdict
+from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, State, Verdict
 from noonmark.stores.sqlite import adding, alerts, attempts, claims, ending, facts, ledger
 from noonmark.stores.sqlite.ending import Line
 from noonmark.stores.sqlite.transaction import Transaction
 
+CANCEL_WITHIN: Micros = SECOND
+"""A cancel that was noted between a look and its park is carried out by another look this soon."""
 STARTS = frozenset({Event.START, Event.TAKEOVER})
 NEED_DUE_AT = frozenset({Event.PARK, Event.FAIL_RETRY, Event.HAND_BACK})
 SETTLED = STARTS | NEED_DUE_AT | {Event.SKIP, Event.MISS, Event.SUCCEED, Event.FAIL_MANUAL, Event.CANCEL}
@@ -119,6 +121,8 @@ def _judge(tx: Transaction, worker: str, item: Settlement) -> Settled:
         if refusal is not None:
             return refusal
         lease_until = _begin(tx, line, item)
+    elif _passes_on(row, item) and not _is_in_force(tx, row.job, item):
+        return Settled(outcome="changed", changed=(f"revision:{row.job}",), state=row.state)
     else:
         lease_until = 0
         _finish(tx, line, item, event, state)
@@ -136,6 +140,17 @@ def _is_answered(tx: Transaction, line: Line, item: Settlement) -> bool:
     if not item.fence:
         return False  # it was never taken
     return line.answered == item.fence or attempts.had_outcome(tx, row.id, item.fence)
+
+
+def _passes_on(row: Occurrence, item: Settlement) -> bool:
+    """Would the row hand the frontier over to a row that comes along?"""
+    return row.frontier and any(new.frontier and (new.job, new.subject) == (row.job, row.subject) for new in item.adds)
+
+
+def _is_in_force(tx: Transaction, job: str, item: Settlement) -> bool:
+    """Is the revision that yields the successor still the one in force?  Else the series would end here."""
+    found = tx.execute("SELECT revision FROM job WHERE name = ?", (job,)).fetchone()
+    return item.gates is None or (found is not None and found[0] == item.gates.revision)
 
 
 def _refusal(tx: Transaction, line: Line, item: Settlement) -> Settled | None:
@@ -239,13 +254,14 @@ def _wait(tx: Transaction, line: Line, item: Settlement, state: State, words: tu
             else:
                 facts.wait_for(tx, row.id, item.gates.facts)
                 waits = True
+        if row.cancel_requested:
+            due_at = min(due_at, tx.now + CANCEL_WITHIN)
     else:
         result, error = item.result, item.error
         attempts.archive(tx, row.id, ending.ATTEMPT_ENDS[state], item.error)
         if item.event is Event.HAND_BACK and not row.looking:  # a lost attempt stays counted
             attempt -= 1
-    succeeded = any(new.frontier and (new.job, new.subject) == (row.job, row.subject) for new in item.adds)
-    frontier = row.frontier and not succeeded  # its successor takes the flag over
+    frontier = row.frontier and not _passes_on(row, item)  # its successor takes the flag over
     tx.execute(
         _WAIT,
         (state.value, due_at, int(frontier), attempt, *words, result, error, int(waits), item.fence, row.id),

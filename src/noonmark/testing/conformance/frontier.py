@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from noonmark.core.model import Event, Gates, NewOccurrence, Occurrence, Query, Settlement, State
-from noonmark.testing.builders import make_start
+from noonmark.testing.builders import LEASE, make_start
 from noonmark.testing.conformance.harness import Harness
 
 
@@ -83,6 +83,23 @@ def a_frontier_of_an_older_revision_is_not_added(harness: Harness) -> None:
     assert _frontiers(harness) == ["t:9"]
 
 
+def a_look_under_an_older_revision_does_not_take_the_frontier_flag_along(harness: Harness) -> None:
+    for event in (Event.PARK, Event.SKIP, Event.MISS, Event.CANCEL):
+        job = f"job-{event}"
+        harness.activate(harness.frontier_row("1", at=10, job=job, key=job), job=job)
+        (look,) = harness.take(at=10, runnable={job: LEASE}).rows
+        again = harness.frontier_row("1", at=10, job=job, key=job)  # the edit takes effect just before the moment
+        harness.activate(again, job=job, at=9.9, digest="digest-2", expected_revision=1)
+        successor = harness.frontier_row("2", at=70, job=job, key="other")
+        settled = harness.end(look, event, at=10, due_at=harness.at(20), gates=Gates(revision=1), adds=(successor,))
+        rows = harness.store.occurrences(Query(job=job, open_only=True, frontier_only=True))
+        assert [row.identity for row in rows] == ["t:1"], event
+        assert settled.outcome == "changed"
+        harness.end(look, event, at=10, due_at=harness.at(20), gates=Gates(revision=2), adds=(successor,))
+        rows = harness.store.occurrences(Query(job=job, open_only=True, frontier_only=True))
+        assert [row.identity for row in rows] == ["t:2"], event
+
+
 def other_follow_ups_do_not_depend_on_the_revision(harness: Harness) -> None:
     look, _ = _look(harness)
     harness.activate(harness.frontier_row("9", at=90), at=10, digest="digest-2", expected_revision=1)
@@ -150,13 +167,26 @@ def a_superseded_moment_that_is_not_yet_due_is_reopened(harness: Harness) -> Non
     assert harness.take_ids(at=70) == [gone.id]
 
 
-def a_superseded_moment_that_is_due_already_stays_ended(harness: Harness) -> None:
+def a_superseded_moment_that_the_rule_in_force_yields_late_is_reopened(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("4", at=20))
+    harness.activate(harness.frontier_row("2", at=10), digest="digest-2", expected_revision=1)
+    (gone,) = harness.store.occurrences(Query(identity="t:4"))
+    assert gone.code == "revision_superseded"
+    look = harness.take_one(at=30)
+    again = harness.frontier_row("4", at=20, revision=2)
+    harness.end(look, Event.SKIP, at=30, verdict="skip_superseded", gates=Gates(revision=2), adds=(again,))
+    assert _frontiers(harness) == ["t:4"], "the series would have ended here"
+    assert harness.take_ids(at=30) == [gone.id]
+
+
+def a_superseded_moment_from_before_the_rule_in_force_stays_ended(harness: Harness) -> None:
     harness.activate(harness.frontier_row("1", at=10), harness.frontier_row("2", at=20, subject="s"))
     harness.activate(harness.frontier_row("1", at=10), digest="digest-2", expected_revision=1)
+    harness.activate(harness.frontier_row("3", at=90), digest="digest-3", expected_revision=2, at=22)
     (gone,) = harness.store.occurrences(Query(identity="t:2"))
     look = harness.take_one(at=30)
-    again = harness.frontier_row("2", at=20, subject="s", revision=2)
-    harness.end(look, Event.SKIP, at=30, verdict="skip_guard", gates=Gates(revision=2), adds=(again,))
+    again = harness.frontier_row("2", at=20, subject="s", revision=3)
+    harness.end(look, Event.SKIP, at=30, verdict="skip_guard", gates=Gates(revision=3), adds=(again,))
     assert harness.row(gone.id).state is State.SKIPPED
 
 
