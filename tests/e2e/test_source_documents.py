@@ -109,20 +109,22 @@ def test_two_workers_contend_over_three_rounds_and_each_round_has_one_holder(tmp
     log.touch()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NOONMARK_")}
     env = {**kept, "PYTHONPATH": str(Path(noonmark_package.__file__ or "").parents[1])}
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-m", "noonmark.faces.cli", "worker", "jobs.py", "--name", name],
-            cwd=tmp_path,
-            env=env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for name in ("A", "B")
-    ]
+    said = tmp_path / "workers.err"
+    with said.open("wb") as errors:
+        workers = [
+            subprocess.Popen(
+                [sys.executable, "-m", "noonmark.faces.cli", "worker", "jobs.py", "--name", name],
+                cwd=tmp_path,
+                env=env,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+            )
+            for name in ("A", "B")
+        ]
     try:
         deadline = time.monotonic() + 30
         while log.read_text().count("end") < 4:
-            assert all(worker.poll() is None for worker in workers), "a worker ended by itself"
+            assert all(worker.poll() is None for worker in workers), said.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.05)
     finally:

@@ -158,8 +158,7 @@ def connect(path: Path, synchronous: str) -> apsw.Connection:
     connection = apsw.Connection(str(path), statementcachesize=256)
     try:
         connection.set_busy_timeout(int(PATIENCE * 1000))
-        if connection.pragma("journal_mode") != "wal":
-            connection.pragma("journal_mode", "wal")
+        _use_wal(connection)
         connection.pragma("synchronous", synchronous)
         connection.pragma("temp_store", "memory")
         connection.pragma("cache_size", -32_000)
@@ -168,6 +167,22 @@ def connect(path: Path, synchronous: str) -> apsw.Connection:
         connection.close()
         raise
     return connection
+
+
+def _use_wal(connection: apsw.Connection) -> None:
+    """Turn a new file into WAL mode, together with others that open it at the same moment.
+
+    The change takes two locks, and for the second SQLite does not wait, whatever the busy timeout says: two openers
+    would otherwise wait for each other.
+    """
+    give_up = time.monotonic() + PATIENCE
+    while connection.pragma("journal_mode") != "wal":
+        try:
+            connection.pragma("journal_mode", "wal")
+        except errors.BUSY:
+            if time.monotonic() >= give_up:
+                raise
+            time.sleep(FIRST_NAP * random.uniform(0.5, 10))
 
 
 def prepare(path: Path, synchronous: str, clock: StoreClock) -> None:
