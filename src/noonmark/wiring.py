@@ -6,31 +6,35 @@ Rule of the file: a store is imported when it is asked for, so that nobody pays 
 from __future__ import annotations
 
 import difflib
+import importlib
 import os
+from importlib import metadata
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote
 
 from noonmark.ports.clock import Clock
-from noonmark.ports.store import Store, StoreUnusable
+from noonmark.ports.store import Store, StoreUrlError
 
 DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
 """Where the store is when neither an argument nor NOONMARK_URL says so: a folder beside the work."""
 
-_LATER = {
-    "redis": "redis",
-    "rediss": "redis",
-    "valkey": "redis",
-    "unix": "redis",
-    "postgres": "postgresql",
-    "postgresql": "postgresql",
-    "pg": "postgresql",
+_SERVERS = {
+    "postgresql": ("noonmark.stores.postgres", "open_postgres", "postgres"),
+    "postgres": ("noonmark.stores.postgres", "open_postgres", "postgres"),
+    "redis": ("noonmark.stores.redis", "open_redis", "redis"),
+    "rediss": ("noonmark.stores.redis", "open_redis", "redis"),
+    "redis+sentinel": ("noonmark.stores.redis", "open_redis", "redis"),
+    "redis+cluster": ("noonmark.stores.redis", "open_redis", "redis"),
+    "valkey": ("noonmark.stores.redis", "open_redis", "redis"),
+    "valkeys": ("noonmark.stores.redis", "open_redis", "redis"),
 }
-_KNOWN = ("sqlite", "memory")
+"""Scheme -> module, function of (url, clock=...), and the extra that installs its driver."""
+
+ENTRY_POINTS = "noonmark.stores"
+"""Where other distributions name their stores: the entry point's name is the scheme, its object such a function."""
+
+_KNOWN = ("sqlite", "memory", *_SERVERS)
 _SYNCHRONOUS = ("FULL", "NORMAL")
-
-
-class StoreUrlError(StoreUnusable, ValueError):
-    """The URL names no store that this version can open."""
 
 
 def store_url(url: str | None = None) -> str:
@@ -63,14 +67,26 @@ def open_store(url: str | None = None, *, clock: Clock | None = None) -> Store:
         from noonmark.stores.memory import MemoryStore
 
         return MemoryStore(clock=clock)
-    base = scheme.partition("+")[0]
-    if base in _LATER:
-        raise StoreUrlError(
-            f"the {_LATER[base]} store comes with a later version; this one has sqlite:///path and memory://"
-        )
+    if scheme in _SERVERS:
+        return _open_server(scheme, chosen, clock)
+    for point in metadata.entry_points(group=ENTRY_POINTS, name=scheme):
+        opened: Store = point.load()(chosen, clock=clock)
+        return opened
     close = difflib.get_close_matches(scheme, _KNOWN, n=1)
     meant = f"did you mean {close[0]}://? " if close else ""
-    raise StoreUrlError(f'there is no store "{scheme}://"; {meant}known: sqlite:///path, memory://')
+    raise StoreUrlError(f'there is no store "{scheme}://"; {meant}known: {", ".join(f"{name}://" for name in _KNOWN)}')
+
+
+def _open_server(scheme: str, url: str, clock: Clock | None) -> Store:
+    module, function, extra = _SERVERS[scheme]
+    try:
+        opener = getattr(importlib.import_module(module), function)
+    except ModuleNotFoundError as missing:
+        raise StoreUrlError(
+            f"{scheme}:// needs the package {missing.name}; install it with: pip install 'noonmark[{extra}]'"
+        ) from None
+    store: Store = opener(url, clock=clock)
+    return store
 
 
 def shown(url: str) -> str:

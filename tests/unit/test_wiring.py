@@ -49,8 +49,6 @@ def test_memory_stores_are_each_their_own() -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("redis://localhost", "comes with a later version"),
-        ("postgresql+asyncpg://u:p@h/d", "comes with a later version"),
         ("sqllite:///a.db", "did you mean sqlite://"),
         ("noonmark.db", "sqlite:///noonmark.db"),
         ("sqlite://a.db", "three slashes"),

@@ -52,13 +52,20 @@ class StoreUnusable(StoreError):
     """The store cannot serve at all until a person acts (corrupt, read-only, full, from a newer version)."""
 
 
+class StoreUrlError(StoreUnusable, ValueError):
+    """The URL names no store that can be opened; the message says what to write instead."""
+
+
 class Capability(StrEnum):
     """What stores may differ in, by name and never silently."""
 
     SHARED = "shared"  # several processes may use it at once
-    NOTIFY = "notify"  # listeners hear of earlier due moments at once
-    DURABLE_PROCESS = "durable-process-crash"
-    DURABLE_HOST = "durable-host-crash"
+    NOTIFY = "notify"  # listeners hear of earlier due moments at once; may come and go with a connection
+    CALLER_TRANSACTION = "caller-transaction"  # see CallerTransactions
+    DURABLE_PROCESS = "durable-process-crash"  # what was acknowledged survives the end of the store's process,
+    DURABLE_HOST = "durable-host-crash"  # ... a power cut of its machine,
+    DURABLE_FAILOVER = "durable-failover"  # ... and the loss of that machine, because a replica had it first
+    FAILOVER_LOSS = "failover-loss"  # there are replicas, and one that takes over may lack the last acknowledged writes
 
 
 class Store(Protocol):
@@ -227,4 +234,24 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Give back files, sockets and threads.  Calling it twice does no harm."""
+        ...
+
+
+class CallerTransactions(Protocol):
+    """A store (``Capability.CALLER_TRANSACTION``) whose rows can be added by a transaction that the caller began.
+
+    Either both the caller's writes and the occurrences are there, or neither: the outbox of those who need one.
+    """
+
+    def add_within(self, connection: object, request_id: str, rows: Sequence[NewOccurrence]) -> list[Added]:
+        """Do what ``add`` does inside the open transaction of ``connection``; neither commit nor roll back.
+
+        Args:
+            connection: the driver's own connection to this store's database, or a SQLAlchemy ``Connection`` or
+                ``Session`` over it.
+            request_id, rows: as in ``add``; the store's own clock decides.
+
+        Raises:
+            ValueError: no connection of this store's database; the message says which kinds are.
+        """
         ...

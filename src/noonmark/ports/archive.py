@@ -1,0 +1,104 @@
+"""The archive port: how everything that a namespace holds leaves one store and enters another.
+
+Rule of the file: records are plain values in the words of ``core.model``, so that two stores need to agree on nothing but
+this page.  Reading is paged and changes nothing.  Writing is repeatable: a page that arrives twice is written once, and
+the place that was reached is kept with the page, so that a copy that was cut goes on where it stopped.
+
+======================  ====================================================================================
+kind                    fields
+======================  ====================================================================================
+``job``                 those of ``JobRow``
+``revision``            those of ``JobRow``, with ``actor`` and ``at``; pause fields left out
+``occurrence``          those of ``Occurrence``, with ``slot`` (name or ""), ``run_fence``, ``run_worker``, ``answered``
+``claim``               ``key generation occurrence_id``
+``slot``                ``name occurrence_id since``
+``fact``                those of ``Fact``
+``waiter``              ``fact version occurrence_id``: the row is parked until that fact leaves that version
+``attempt``             those of ``Attempt``, but only attempts that are told by no occurrence row
+``outcome``             ``occurrence_id fence``: a look that was answered
+``note``                those of ``Note``, with ``occurrence_id``
+``alert``               those of ``Alert``
+``ledger``              those of ``LedgerLine``
+``counter``             ``name value``: counts that no row tells (``stale_refused``, ``duplicates_refused``)
+======================  ====================================================================================
+
+Not copied: workers (they register themselves), remembered requests (an hour's memory; identities and fences still hold),
+wake rows (the copy wakes whatever waits for a fact that moved).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+KINDS = (
+    "job",
+    "revision",
+    "occurrence",
+    "claim",
+    "slot",
+    "fact",
+    "waiter",
+    "attempt",
+    "outcome",
+    "note",
+    "alert",
+    "ledger",
+    "counter",
+)
+"""In the order in which they are read and written: what is named comes before what names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One plain record; values are JSON values, instants UTC microseconds."""
+
+    kind: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Some records, and where the next page begins; ``cursor`` None: that was the last one."""
+
+    records: tuple[Record, ...]
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Import:
+    """How far a namespace has come in being copied from ``source``; ``cursor`` None: the copy is complete."""
+
+    source: str
+    cursor: str | None
+
+
+class Archive(Protocol):
+    """What a store offers beside its verbs so that a namespace can move.  Every store of noonmark has it."""
+
+    def store_id(self) -> str:
+        """Return the name that this namespace was given when it was made; no two have the same."""
+        ...
+
+    def export_page(self, cursor: str, limit: int) -> Page:
+        """Read at most ``limit`` records from ``cursor`` on ("" = from the beginning), kind after kind, in a fixed order."""
+        ...
+
+    def import_page(self, source: str, page: Page) -> None:
+        """Write a page and remember its cursor, in one transaction; ids, fences and sequence numbers are kept.
+
+        After the last page new ids go on above the highest one that was copied.
+
+        Raises:
+            StoreUnusable: the namespace holds something that did not come from ``source``.
+        """
+        ...
+
+    def import_state(self) -> Import | None:
+        """Return how far an import has come, None when none was ever begun."""
+        ...
+
+    def count_records(self) -> Mapping[str, int]:
+        """Count the records of each kind that ``export_page`` would read, to compare two stores."""
+        ...
