@@ -30,7 +30,8 @@ from collections.abc import Mapping
 from noonmark.testing.servers.etcd import Etcd
 from noonmark.testing.servers.installations import KINDS, Installation, MissingServer, choose, find, remedy
 from noonmark.testing.servers.postgres import FORGETFUL, Postgres
-from noonmark.testing.servers.redis import Redis, RedisCluster, Sentinel
+from noonmark.testing.servers.redis import Redis
+from noonmark.testing.servers.redis_groups import RedisCluster, Sentinel
 from noonmark.testing.servers.server import Server, ServerError, free_port, wait_until
 from noonmark.testing.servers.zookeeper import ZooKeeper
 
