@@ -112,7 +112,9 @@ class EtcdLocks:
 
     async def _renew(self, client: Any, name: str, seconds: int, token: str) -> int | None:
         hold = self._holds.get((name, token))
-        if hold is None or hold.seconds != seconds:  # granted elsewhere, or for another length: give it a lease that fits
+        if (
+            hold is None or hold.seconds != seconds
+        ):  # granted elsewhere, or for another length: give it a lease that fits
             found = await client.get(lock_key(name))
             if found is None or found.value != token.encode():
                 return None

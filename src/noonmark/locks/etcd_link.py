@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -77,7 +77,9 @@ def read_url(url: str) -> Place:
         raise LockUrlError(f"{shown(url)} names no etcd; write etcd://host:2379,host:2379")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if unknown := sorted(options.keys() - _OPTIONS):
-        raise LockUrlError(f"{shown(url)} has an option that etcd locks do not know: {unknown[0]}; known are {', '.join(sorted(_OPTIONS))}")
+        raise LockUrlError(
+            f"{shown(url)} has an option that etcd locks do not know: {unknown[0]}; known are {', '.join(sorted(_OPTIONS))}"
+        )
     files = {name: options[name] for name in _FILES if options.get(name)}
     for name, path in files.items():
         if not Path(path).is_file():
@@ -127,9 +129,11 @@ class Link:
             LockUnusable: it refuses until a person acts.
         """
         if os.getpid() != self._pid:
-            raise LockUnusable(f"{self.place.shown} was opened before this process was forked; open it again in the new process")
+            raise LockUnusable(
+                f"{self.place.shown} was opened before this process was forked; open it again in the new process"
+            )
         timeout = min(timeout, self.place.timeout)
-        coroutine = self._attempt(work, timeout)
+        coroutine = self._attempt(work, patience=timeout)
         try:
             future = asyncio.run_coroutine_threadsafe(coroutine, self._running())
         except BaseException:
@@ -139,7 +143,9 @@ class Link:
             return future.result(timeout + 5)  # the loop keeps the time; this is for a loop that cannot
         except TimeoutError:
             future.cancel()
-            raise LockError(f"{self.place.shown} does not answer. Whether the lock was taken is unknown; it frees itself.") from None
+            raise LockError(
+                f"{self.place.shown} does not answer. Whether the lock was taken is unknown; it frees itself."
+            ) from None
 
     def errand(self, work: Callable[[Any], Awaitable[Any]]) -> None:
         """Do ``work(client)`` some time soon; nobody waits for it and its failure harms nothing (loop only)."""
@@ -169,9 +175,7 @@ class Link:
                 raise LockUnusable(f"the locks at {self.place.shown} were closed; open them again")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=_serve, args=(self._loop,), name="noonmark-etcd", daemon=True
-                )
+                self._thread = threading.Thread(target=_serve, args=(self._loop,), name="noonmark-etcd", daemon=True)
                 self._thread.start()
             return self._loop
 
@@ -185,13 +189,13 @@ class Link:
         await self._hang_up()
         asyncio.get_running_loop().stop()
 
-    async def _attempt(self, work: Callable[[Any], Awaitable[T]], timeout: float) -> T:
+    async def _attempt(self, work: Callable[[Any], Awaitable[T]], *, patience: float) -> T:
         import aetcd
 
         for is_last in (False, True):
             client = self._connected()
             try:
-                return await asyncio.wait_for(work(client), timeout)
+                return await asyncio.wait_for(work(client), patience)
             except (aetcd.ClientError, TimeoutError, OSError) as error:
                 said = str(error) or type(error).__name__
                 # A token that etcd no longer knows (it restarted, or forgot an idle one) is fetched anew, once; etcd has
@@ -207,7 +211,9 @@ class Link:
     def _translated(self, said: str) -> LockError:
         if any(sign in said for sign in _ACTS):
             return LockUnusable(f"{self.place.shown} refuses to serve locks: {said}. {_remedy(said)}")
-        return LockError(f"{self.place.shown} does not answer: {said}. Whether the lock was taken is unknown; it frees itself.")
+        return LockError(
+            f"{self.place.shown} does not answer: {said}. Whether the lock was taken is unknown; it frees itself."
+        )
 
     def _connected(self) -> Any:
         if self._client is None:
@@ -263,6 +269,8 @@ def _client(place: Place, host: str, port: int) -> Any:
     one_at_a_time = asyncio.Lock()
 
     class Client(aetcd.Client):  # type: ignore[misc]
+        channel: Any
+
         async def connect(self) -> None:
             if self._connected.is_set():
                 return
@@ -288,7 +296,9 @@ def _client(place: Place, host: str, port: int) -> Any:
 
 def _remedy(said: str) -> str:
     if "space" in said:
-        return "Compact and defragment it, then disarm the alarm: etcdctl compact, etcdctl defrag, etcdctl alarm disarm."
+        return (
+            "Compact and defragment it, then disarm the alarm: etcdctl compact, etcdctl defrag, etcdctl alarm disarm."
+        )
     if "permission denied" in said:
         return "Grant this user read and write on the prefix noonmark/locks/."
     return "Check user and password in the URL."

@@ -133,7 +133,9 @@ class ZooKeeperLocks:
 
     def _session(self, length: Micros) -> Session:
         if os.getpid() != self._pid:
-            raise LockUnusable(f"{self.url} was opened before this process was forked; open it again in the new process")
+            raise LockUnusable(
+                f"{self.url} was opened before this process was forked; open it again in the new process"
+            )
         with self._guard:
             if self._closed:
                 raise LockUnusable(f"the locks at {self.url} were closed; open them again")
@@ -283,5 +285,7 @@ def _make_container(client: Any, path: str) -> Any:
         type = 19
 
     result = client.handler.async_result()
-    client._call(CreateContainer(_prefix_root(client.chroot, path), b"", client.default_acl or OPEN_ACL_UNSAFE, 4), result)
+    client._call(
+        CreateContainer(_prefix_root(client.chroot, path), b"", client.default_acl or OPEN_ACL_UNSAFE, 4), result
+    )
     return result

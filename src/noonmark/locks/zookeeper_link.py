@@ -30,7 +30,8 @@ LENGTHS: tuple[Micros, ...] = tuple(seconds * SECOND for seconds in (1, 2, 3, 5,
 """The session lengths that are asked for: the shortest that covers the ttl, so that few sessions serve every lock."""
 _FILES = ("ca", "cert", "key")
 _OPTIONS = frozenset({"timeout", "session", *_FILES})
-_QUIET = logging.getLogger("noonmark.locks.zookeeper")
+_CHATTER = logging.getLogger("noonmark.locks.zookeeper.client")
+_CHATTER.setLevel(logging.ERROR)  # kazoo warns at every attempt to reconnect; who asks for a lock is told anyway
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +62,17 @@ def read_url(url: str) -> Place:
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if unknown := sorted(options.keys() - _OPTIONS):
         known = ", ".join(sorted(_OPTIONS))
-        raise LockUrlError(f"{shown(url)} has an option that ZooKeeper locks do not know: {unknown[0]}; known are {known}")
+        raise LockUrlError(
+            f"{shown(url)} has an option that ZooKeeper locks do not know: {unknown[0]}; known are {known}"
+        )
     files = {name: options[name] for name in _FILES if options.get(name)}
     for name, path in files.items():
         if not Path(path).is_file():
             raise LockUrlError(f"{shown(url)} names the file {path} as {name}, and there is none")
     if (parts.username is None) != (parts.password is None):
-        raise LockUrlError(f"{shown(url)} names only one of user and password; write zookeeper://user:password@host:2181")
+        raise LockUrlError(
+            f"{shown(url)} names only one of user and password; write zookeeper://user:password@host:2181"
+        )
     try:
         timeout = float(options.get("timeout", TIMEOUT))
         session = parse_duration(options["session"]) if "session" in options else None
@@ -118,7 +123,7 @@ class Session:
             hosts=place.hosts,
             timeout=length / 1e6,
             connection_retry={"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 0.5},
-            logger=_QUIET,
+            logger=_CHATTER,
             use_ssl=place.secure,
             ca=place.files.get("ca"),
             certfile=place.files.get("cert"),
@@ -195,8 +200,8 @@ def answer(place: Place, result: Any, until: float) -> Any:
         return result.get(timeout=max(0.0, until - time.monotonic()))
     except (exceptions.NoAuthError, exceptions.AuthFailedError, exceptions.InvalidACLError) as error:
         raise LockUnusable(
-            f"{place.shown} does not let us keep locks ({type(error).__name__}). Check user and password in the URL, and the "
-            "rights on /noonmark/locks."
+            f"{place.shown} does not let us keep locks ({type(error).__name__}). Check user and password in the URL, "
+            "and the rights on /noonmark/locks."
         ) from error
     except (exceptions.NoNodeError, exceptions.NodeExistsError):
         raise  # these are answers
