@@ -49,6 +49,8 @@ LONGEST_SLEEP: Micros = 10 * SECOND
 POLL: Micros = SECOND // 4
 """How often a store is asked that cannot tell us of earlier due moments."""
 BATCH = 1000
+FAREWELL: Micros = 2 * SECOND
+"""How long a worker that stops tries to reach a store that does not answer."""
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -169,7 +171,8 @@ class Engine:
                 await self._say_ended()
                 return
             taking = asyncio.create_task(self._taking())
-            others = [asyncio.create_task(step()) for step in (self._settling, self._roster.watch, self._tending)]
+            steps = (self._settling, self._roster.watch, self._tending, self._desert)
+            others = [asyncio.create_task(step()) for step in steps]
             tasks += [taking, *others]
             done, _ = await asyncio.wait([taking, *others], return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -217,15 +220,27 @@ class Engine:
         for run in list(self._roster.active):
             self._roster.give_up(run)
         await self._until(lambda: not self._busy(), lambda: 10 * SECOND)
-        await self._gate.call(self.duty.beat, ended=True)
+        await self._say_ended()
 
     def _busy(self) -> bool:
         return bool(self._roster.active) or len(self.inbox) > 0 or self._recorder.is_busy
 
     async def _say_ended(self) -> None:
-        """Say that we stop before we began; a store that is away is not waited for."""
+        """Say that we stop by ourselves; a store that is away is not waited for."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._gate.call(self.duty.beat, ended=True), timeout=2)
+            await asyncio.wait_for(self._gate.call(self.duty.beat, ended=True), timeout=FAREWELL / SECOND)
+
+    async def _desert(self) -> None:
+        """Told to stop, holding nothing, and the store stays away: end, for a stop must not wait for a return."""
+        await self._stop_wanted.wait()
+        asked = self._clock.boot()
+        while self._may_hope(asked):  # noqa: ASYNC110 - several things may change
+            await asyncio.sleep(0.1)
+        raise GateClosed("the worker stopped while its store was away")
+
+    def _may_hope(self, asked: Micros) -> bool:
+        since = self._gate.away_since
+        return since is None or self._busy() or self._clock.boot() < max(asked, since) + FAREWELL
 
     async def _until(self, is_so: Callable[[], bool], patience: Callable[[], Micros]) -> None:
         """Wait until it is so, at most for ``patience`` (asked again each time: a second signal shortens it)."""
