@@ -34,9 +34,10 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.store import Capability
-from noonmark.stores.sqlite import acting, activating, adding, reading, requests, settling, taking
+from noonmark.stores.sqlite import acting, activating, adding, archive, reading, requests, settling, taking
 from noonmark.stores.sqlite import facts as _facts
 from noonmark.stores.sqlite import leases as _leases
 from noonmark.stores.sqlite.clock import StoreClock
@@ -248,6 +249,33 @@ class SqliteStore:
         now = self.now()
         with self._reader.read() as connection:
             return reading.tallies(connection, now, revisions=revisions)
+
+    # -- the archive ---------------------------------------------------------------------------
+
+    def store_id(self) -> str:
+        """Return the name that this file was given when it was made."""
+        with self._reader.read() as connection:
+            return archive.store_id(connection)
+
+    def export_page(self, cursor: str, limit: int) -> Page:
+        """Read records from the cursor on; see ``ports/archive.py``."""
+        with self._reader.read() as connection:
+            return archive.export_page(connection, cursor, limit)
+
+    def import_page(self, source: str, page: Page) -> None:
+        """Write a page of another store; see ``ports/archive.py``."""
+        with self._write(self._main, None) as tx:
+            archive.import_page(tx, str(self._path), source, page)
+
+    def import_state(self) -> Import | None:
+        """Return how far an import has come."""
+        with self._reader.read() as connection:
+            return archive.import_state(connection)
+
+    def count_records(self) -> Mapping[str, int]:
+        """Count the records of each kind."""
+        with self._reader.read() as connection:
+            return archive.count_records(connection)
 
     # -- the rest ------------------------------------------------------------------------------
 
