@@ -93,7 +93,14 @@ class Engine:
         self.book = Book()
         self.rules = Rules(registry)
         self.duty = Duty(
-            store, clock, info, self.book, on_lost=self._told_lost, on_cancel=self._told_cancel, ttl=heartbeat_ttl
+            store,
+            clock,
+            info,
+            self.book,
+            on_lost=self._told_lost,
+            on_cancel=self._told_cancel,
+            ttl=heartbeat_ttl,
+            dice=dice,
         )
         self._looker = Looker(
             store,
