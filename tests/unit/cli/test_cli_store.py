@@ -46,7 +46,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 @pytest.fixture
-def busy() -> str:
+def busy(cli: Noonmark) -> str:  # noqa: ARG001 - it has made the folder
     """The URL of a store with every kind of record and no living worker."""
     with contextlib.closing(SqliteStore("a.db", synchronous="OFF")) as store:
         harness = make_busy(store)
