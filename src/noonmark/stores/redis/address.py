@@ -15,7 +15,16 @@ from urllib.parse import parse_qsl, unquote
 from noonmark.ports.store import StoreUrlError
 
 PORT, SENTINEL_PORT = 6379, 26379
-SCHEMES = ("redis", "rediss", "valkey", "valkeys", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
+SCHEMES = (
+    "redis",
+    "rediss",
+    "valkey",
+    "valkeys",
+    "redis+sentinel",
+    "rediss+sentinel",
+    "redis+cluster",
+    "rediss+cluster",
+)
 OPTIONS = ("namespace", "timeout", "durability", "replicas", "sentinel_username", "sentinel_password")
 TLS_OPTIONS = (
     "ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_cert_reqs", "ssl_check_hostname",
@@ -69,7 +78,9 @@ def parse(url: str) -> Address:
     scheme, separator, rest = url.partition("://")
     scheme = scheme.lower()
     if not separator or scheme not in SCHEMES:
-        raise StoreUrlError(f'"{scheme}://" names no Redis server; known: {", ".join(f"{name}://" for name in SCHEMES)}')
+        raise StoreUrlError(
+            f'"{scheme}://" names no Redis server; known: {", ".join(f"{name}://" for name in SCHEMES)}'
+        )
     head, _, query = rest.partition("?")
     place, _, path = head.partition("/")
     login, at, hosts_text = place.rpartition("@")
@@ -140,7 +151,9 @@ def _options(query: str, *, tls: bool) -> dict[str, Any]:
 def _value(option: str, value: str) -> Any:
     if option == "namespace":
         if not _NAMESPACE.fullmatch(value):
-            raise StoreUrlError(f'namespace "{value}" is not possible; use letters, digits, ".", "_" and "-", at most 64')
+            raise StoreUrlError(
+                f'namespace "{value}" is not possible; use letters, digits, ".", "_" and "-", at most 64'
+            )
         return value
     if option == "durability":
         if value not in _DURABILITY:

@@ -48,16 +48,16 @@ class Server:
             **address.tls,
         }
         self._lock = threading.Lock()
-        self._client: Redis | None = None
+        self._client: Any = None  # redis-py's own types say little
 
-    def client(self) -> Redis:
+    def client(self) -> Any:
         """Return a client of the server that holds the namespace now."""
         with self._lock:
             if self._client is None:
                 self._client = self._connect()
             return self._client
 
-    def forget(self, client: Redis) -> None:
+    def forget(self, client: Any) -> None:
         """The server that this client talks to does not serve the namespace any more (or nobody knows): ask anew."""
         if self._address.kind != "cluster":
             return  # one address, or sentinels that every new connection asks anyway
@@ -74,7 +74,7 @@ class Server:
             client.close()
             client.connection_pool.disconnect()
 
-    def _connect(self) -> Redis:
+    def _connect(self) -> Any:
         address = self._address
         if address.kind == "single":
             host, port = address.hosts[0]
@@ -83,18 +83,23 @@ class Server:
             return self._by_sentinels()
         return self._by_slot()
 
-    def _by_sentinels(self) -> Redis:
-        quick = {"socket_timeout": 2.0, "socket_connect_timeout": 1.0, "decode_responses": True, "protocol": 2}
+    def _by_sentinels(self) -> Any:
+        quick: dict[str, Any] = {
+            "socket_timeout": 2.0,
+            "socket_connect_timeout": 1.0,
+            "decode_responses": True,
+            "protocol": 2,
+        }
         quick |= {"retry": Retry(NoBackoff(), 0), **self._address.sentinel, **self._address.tls}
-        sentinels = Sentinel(list(self._address.hosts), sentinel_kwargs=quick, **self._settings)
-        client: Redis = sentinels.master_for(self._address.service)
-        return client
+        make: Any = Sentinel
+        sentinels = make(list(self._address.hosts), sentinel_kwargs=quick, **self._settings)
+        return sentinels.master_for(self._address.service)
 
-    def _by_slot(self) -> Redis:
+    def _by_slot(self) -> Any:
         slot = key_slot(f"{self._address.prefix}meta".encode())
         problem: Exception | None = None
         for host, port in self._address.hosts:
-            asked = Redis(host=host, port=port, **(self._settings | {"retry": Retry(NoBackoff(), 0)}))
+            asked: Any = Redis(host=host, port=port, **(self._settings | {"retry": Retry(NoBackoff(), 0)}))
             try:
                 slots = asked.execute_command("CLUSTER", "SLOTS")
             except _LOST as error:
@@ -173,7 +178,7 @@ class Link:
                 self._server.forget(client)
                 raise
 
-    def client(self) -> Redis:
+    def client(self) -> Any:
         """Return the client itself, for whoever listens."""
         with self._going():
             return self._server.client()
@@ -184,7 +189,7 @@ class Link:
         if os.getpid() == self._pid:
             self._server.close()
 
-    def _send(self, client: Redis, command: tuple[Any, ...], *, durable: bool) -> Any:
+    def _send(self, client: Any, command: tuple[Any, ...], *, durable: bool) -> Any:
         wait = self.wait
         if not durable or wait is None:
             return client.execute_command(*command)

@@ -93,7 +93,9 @@ def translated(url: str, error: Exception) -> StoreError:
     if "invalid DB index" in said or "DB index is out of range" in said:
         return unusable(url, "it has no database of this number", "Name another one: redis://host:6379/0.")
     if "unknown command" in said.lower():
-        return unusable(url, f"it does not know a command that is needed ({said})", "Use Redis 6.2 or newer, or Valkey.")
+        return unusable(
+            url, f"it does not know a command that is needed ({said})", "Use Redis 6.2 or newer, or Valkey."
+        )
     return StoreError(f"the store {url} failed: {said}")
 
 

@@ -261,7 +261,12 @@ def _of_persistence(server: Server, address: Address) -> Collection[Finding]:
         if address.durability:
             sentence = "Callers are answered once their change is on disk (WAITAOF)."
         found.append(
-            Finding(code="persistence_aof", level="ok", sentence=sentence, detail={"appendonly": "yes", "appendfsync": fsync})
+            Finding(
+                code="persistence_aof",
+                level="ok",
+                sentence=sentence,
+                detail={"appendonly": "yes", "appendfsync": fsync},
+            )
         )
     return found
 

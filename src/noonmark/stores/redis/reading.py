@@ -93,7 +93,7 @@ def _chosen(reads: Reads, query: Query) -> list[int] | None:
         return _numbers(reads.ask("ZRANGE", f"series:{query.job}" if query.job else "frontier", 0, -1))
     if query.open_only or (query.states is not None and query.states <= OPEN_STATES):
         return _open(reads, query)
-    if query.states == {State.FAILED_MANUAL}:
+    if query.states == frozenset({State.FAILED_MANUAL}):
         return _numbers(reads.ask("ZRANGE", "failed", 0, -1))
     if query.after_id is not None and (query.job is not None or query.scheduled_from is not None):
         index = f"rows:{query.job}" if query.job is not None else "scheduled"
@@ -112,7 +112,7 @@ def _open(reads: Reads, query: Query) -> list[int]:
     if query.job:
         members = (reads.ask("ZRANGE", f"{kind}:{query.job}", 0, -1) for kind in ("series", "asked"))
         return _numbers(chain.from_iterable(members))
-    kinds = ("due:held",) if query.states == {State.RUNNING} else DUE_INDEXES
+    kinds = ("due:held",) if query.states == frozenset({State.RUNNING}) else DUE_INDEXES
     common = chain.from_iterable(reads.ask("ZRANGE", kind, 0, -1) for kind in kinds)
     own = (member[-12:] for member in reads.ask("ZRANGE", "own", 0, -1))
     return list(dict.fromkeys(_numbers(chain(common, own))))

@@ -130,7 +130,9 @@ class RedisStore:
             next_due=next_due,
             rules_version=rules_version,
         )
-        if not rows:  # not kept by the server, so that idling writes nothing; whoever repeats does so through this object
+        if (
+            not rows
+        ):  # not kept by the server, so that idling writes nothing; whoever repeats does so through this object
             self._idle[name] = taken
             while len(self._idle) > IDLE_REMEMBERED:
                 self._idle.pop(next(iter(self._idle)), None)
