@@ -78,7 +78,7 @@ def draw_leaving(dice: random.Random, now: Micros, twins: Sequence[Twin], job: s
         for spot, row in twins[0].rows.items()
         if row.job == job and row.frontier and row.due_at is not None and row.due_at <= now
     )
-    if not overdue or dice.randint(0, 2) == 0:
+    if not overdue or dice.randint(0, 4) == 0:
         return Leaving(passed=tuple(() for _ in twins), adds=())
     gone = [(spot, dice.choice(("", "skip_superseded", "skip_guard"))) for spot in overdue if dice.randint(0, 3)]
     old = 1 if dice.randint(0, 5) == 0 else 0  # somebody looked since it was read
