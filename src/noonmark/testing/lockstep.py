@@ -341,7 +341,7 @@ class Lockstep(RuleBasedStateMachine):
     def _leaving(self, dice: random.Random, job: str, *, is_step: bool) -> Leaving:
         """Draw what a rule leaves behind; half the time nobody was awake until its frontier was overdue."""
         due = [row.due_at for row in self.twins[0].rows.values() if row.job == job and row.frontier and row.due_at]
-        if due and dice.choice((True, False)):
+        if due and dice.randint(0, 1):
             self.clock.advance(max(0, min(due) - self.now) + dice.choice((0, 1, 40)) * SECOND)
         return draw_leaving(dice, self.now, self.twins, job, is_step=is_step)
 
