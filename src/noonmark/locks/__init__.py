@@ -14,11 +14,17 @@ if TYPE_CHECKING:
 
     from noonmark.locks.bare import ZSET, acquire, poll_once, release, renew, schedule
     from noonmark.locks.errors import LockLost, LockTaken, LockUrlError, StaleFence
+    from noonmark.locks.held import Held
+    from noonmark.locks.holding import Lock, lock
+    from noonmark.locks.opening import open_locks
     from noonmark.ports.lock import Grant, LockError, Locks, LockUnusable
 
 _HOMES = {
     "noonmark.locks.bare": ("ZSET", "acquire", "poll_once", "release", "renew", "schedule"),
     "noonmark.locks.errors": ("LockLost", "LockTaken", "LockUrlError", "StaleFence"),
+    "noonmark.locks.held": ("Held",),
+    "noonmark.locks.holding": ("Lock", "lock"),
+    "noonmark.locks.opening": ("open_locks",),
     "noonmark.ports.lock": ("Grant", "LockError", "LockUnusable", "Locks"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -26,6 +32,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "ZSET",
     "Grant",
+    "Held",
+    "Lock",
     "LockError",
     "LockLost",
     "LockTaken",
@@ -34,6 +42,8 @@ __all__ = [
     "Locks",
     "StaleFence",
     "acquire",
+    "lock",
+    "open_locks",
     "poll_once",
     "release",
     "renew",
