@@ -41,12 +41,16 @@ from noonmark.testing.conformance import Case, Harness, archive_cases, cases
 from noonmark.testing.contention import contend
 from noonmark.testing.faults import Fault, Persistent, Unreliable, at_random, every_first_try
 from noonmark.testing.lockstep import Lockstep
+from noonmark.testing.table import suite_property
 
 CASES = cases()
 ARCHIVE_CASES = archive_cases()
 EXPECTED_CASES = 381
 EXPECTED_ARCHIVE_CASES = 31
 """Raised by hand when a case is added: a suite that lost cases on the way must not look green."""
+
+EXPECTED_TESTS = 3 * EXPECTED_CASES + EXPECTED_ARCHIVE_CASES + 6
+"""How many tests a class has that inherits from ``StoreSuite``."""
 
 EXAMPLES = int(os.environ.get("NOONMARK_DIFFERENTIAL_EXAMPLES", "0"))
 """More histories, with fresh seeds, for a night's run; by default a class says how many, and they repeat exactly."""
@@ -87,7 +91,18 @@ class StoreSuite:
     def check_orderly(self, store: Store) -> None:
         """Fail if the store leaves anything behind after its last verb, such as an open transaction."""
 
+    label: ClassVar[str] = ""
+    """Name and version of what is tested, for the table; "" = the class's name."""
+
+    lacks: ClassVar[int] = 0
+    """How many of the tests are skipped for what the store says that it is not."""
+
     # -- fixtures -------------------------------------------------------------------------------
+
+    @pytest.fixture(autouse=True)
+    def _tell_the_table(self, request: pytest.FixtureRequest) -> None:
+        label = self.label or type(self).__name__
+        request.node.user_properties.append(suite_property(label, EXPECTED_TESTS - self.lacks))
 
     @pytest.fixture
     def name(self) -> str:
