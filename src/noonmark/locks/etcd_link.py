@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from noonmark.core.urls import without_secrets as shown
 from noonmark.locks.errors import LockUrlError
 from noonmark.locks.urls import hosts
 from noonmark.ports.lock import LockError, LockUnusable
@@ -74,30 +75,28 @@ def read_url(url: str) -> Place:
     """
     parts = urlsplit(url)
     if parts.scheme not in ("etcd", "etcds"):
-        raise LockUrlError(f"{without_secrets(url)} names no etcd; write etcd://host:2379,host:2379")
+        raise LockUrlError(f"{shown(url)} names no etcd; write etcd://host:2379,host:2379")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if unknown := sorted(options.keys() - _OPTIONS):
         raise LockUrlError(
-            f"{without_secrets(url)} has an option that etcd locks do not know: {unknown[0]}; known are {', '.join(sorted(_OPTIONS))}"
+            f"{shown(url)} has an option that etcd locks do not know: {unknown[0]}; known are {', '.join(sorted(_OPTIONS))}"
         )
     files = {name: options[name] for name in _FILES if options.get(name)}
     for name, path in files.items():
         if not Path(path).is_file():
-            raise LockUrlError(f"{without_secrets(url)} names the file {path} as {name}, and there is none")
+            raise LockUrlError(f"{shown(url)} names the file {path} as {name}, and there is none")
     if ("cert" in files) != ("key" in files):
-        raise LockUrlError(f"{without_secrets(url)} names only one of cert and key; a client certificate needs both")
+        raise LockUrlError(f"{shown(url)} names only one of cert and key; a client certificate needs both")
     if (parts.username is None) != (parts.password is None):
-        raise LockUrlError(
-            f"{without_secrets(url)} names only one of user and password; write etcd://user:password@host:2379"
-        )
+        raise LockUrlError(f"{shown(url)} names only one of user and password; write etcd://user:password@host:2379")
     try:
         timeout = float(options.get("timeout", TIMEOUT))
     except ValueError:
         timeout = 0.0
     if not 0 < timeout <= 600:
-        raise LockUrlError(f"{without_secrets(url)} has a timeout that is no number of seconds; write timeout=5")
+        raise LockUrlError(f"{shown(url)} has a timeout that is no number of seconds; write timeout=5")
     return Place(
-        shown=without_secrets(url),
+        shown=shown(url),
         members=tuple(hosts(parts, 2379)),
         user=None if parts.username is None else unquote(parts.username),
         password=None if parts.password is None else unquote(parts.password),

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from noonmark.core.durations import parse_duration
 from noonmark.core.model import SECOND, Micros
-from noonmark.core.urls import without_secrets
+from noonmark.core.urls import without_secrets as shown
 from noonmark.locks.errors import LockUrlError
 from noonmark.locks.urls import hosts
 from noonmark.ports.lock import LockError, LockUnusable
@@ -59,31 +59,31 @@ def read_url(url: str) -> Place:
     """
     parts = urlsplit(url)
     if parts.scheme not in ("zookeeper", "zookeepers"):
-        raise LockUrlError(f"{without_secrets(url)} names no ZooKeeper; write zookeeper://host:2181,host:2181")
+        raise LockUrlError(f"{shown(url)} names no ZooKeeper; write zookeeper://host:2181,host:2181")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if unknown := sorted(options.keys() - _OPTIONS):
         known = ", ".join(sorted(_OPTIONS))
         raise LockUrlError(
-            f"{without_secrets(url)} has an option that ZooKeeper locks do not know: {unknown[0]}; known are {known}"
+            f"{shown(url)} has an option that ZooKeeper locks do not know: {unknown[0]}; known are {known}"
         )
     files = {name: options[name] for name in _FILES if options.get(name)}
     for name, path in files.items():
         if not Path(path).is_file():
-            raise LockUrlError(f"{without_secrets(url)} names the file {path} as {name}, and there is none")
+            raise LockUrlError(f"{shown(url)} names the file {path} as {name}, and there is none")
     if (parts.username is None) != (parts.password is None):
         raise LockUrlError(
-            f"{without_secrets(url)} names only one of user and password; write zookeeper://user:password@host:2181"
+            f"{shown(url)} names only one of user and password; write zookeeper://user:password@host:2181"
         )
     try:
         timeout = float(options.get("timeout", TIMEOUT))
         session = parse_duration(options["session"]) if "session" in options else None
     except ValueError as error:
-        raise LockUrlError(f"{without_secrets(url)} cannot be read ({error}); write ?timeout=5&session=10s") from None
+        raise LockUrlError(f"{shown(url)} cannot be read ({error}); write ?timeout=5&session=10s") from None
     if not 0 < timeout <= 600 or (session is not None and session < SECOND // 10):
-        raise LockUrlError(f"{without_secrets(url)} asks for a time that is not possible; write ?timeout=5&session=10s")
+        raise LockUrlError(f"{shown(url)} asks for a time that is not possible; write ?timeout=5&session=10s")
     places = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in hosts(parts, 2181))
     return Place(
-        shown=without_secrets(url),
+        shown=shown(url),
         hosts=places + parts.path.rstrip("/"),
         user=None if parts.username is None else unquote(parts.username),
         password=None if parts.password is None else unquote(parts.password),
