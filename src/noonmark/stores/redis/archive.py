@@ -261,7 +261,7 @@ def _row(record: Mapping[str, Any]) -> list[Any]:
     special = {
         "slot": None, "answered_as": "run" if record["answered"] else None, "answers": None, "waits": None, "out": 0,
     }  # fmt: skip
-    head = []
+    head: list[Any] = []
     for name in HEAD:
         value = special[name] if name in special else record[wire.FROM_HEAD.get(name, name)]
         head.append(int(value) if isinstance(value, bool) else value)
