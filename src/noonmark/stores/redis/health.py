@@ -124,7 +124,7 @@ def promises(server: Server, address: Address) -> set[Capability]:
             found.add(Capability.DURABLE_HOST)
     if address.durability == "failover":
         found.add(Capability.DURABLE_FAILOVER)
-    elif server.replicas is None or server.replicas > 0 or address.kind != "single":
+    elif server.replicas is None or server.replicas > 0 or address.kind == "sentinel":
         found.add(Capability.FAILOVER_LOSS)
     return found
 
@@ -272,7 +272,7 @@ def _of_persistence(server: Server, address: Address) -> Collection[Finding]:
 
 
 def _of_replicas(server: Server, address: Address) -> Collection[Finding]:
-    if address.durability == "failover" or (address.kind == "single" and not server.replicas):
+    if address.durability == "failover" or (address.kind != "sentinel" and not server.replicas):
         return ()
     wanted = server.setting("min-replicas-to-write")
     detail = {"replicas": server.replicas, "min_replicas_to_write": wanted}
