@@ -22,7 +22,11 @@ def _fill(store: MemoryStore | RedisStore, t0: int) -> None:
     rows = []
     for n in range(ROWS):
         moment = t0 + dice.randint(-60, 60) * SECOND
-        fields: dict[str, Any] = {"job": dice.choice(JOBS), "subject": dice.choice(("", "a", "b")), "key": f"k{n % 900}"}
+        fields: dict[str, Any] = {
+            "job": dice.choice(JOBS),
+            "subject": dice.choice(("", "a", "b")),
+            "key": f"k{n % 900}",
+        }
         if n % 50 == 0:
             fields |= {
                 "state": State.SKIPPED, "due_at": None, "verdict": "skip_superseded", "key": "",
@@ -101,7 +105,8 @@ def test_many_jobs_are_read_whole_and_in_order(store: RedisStore) -> None:
     names = [f"job-{n:04d}" for n in range(1_200)] + ["中", "a\x00b", ""]
     for first in range(0, len(names), 400):
         changes = [
-            make_activation(name, effective_at=now, event="e" if name == "中" else "") for name in names[first : first + 400]
+            make_activation(name, effective_at=now, event="e" if name == "中" else "")
+            for name in names[first : first + 400]
         ]
         store.activate(f"r{first}", changes, actor="ada")
     assert [job.name for job in store.jobs()] == sorted(names)
