@@ -99,7 +99,7 @@ class SqliteLocks:
     """The locks in one file.
 
     Args:
-        url: ``sqlite:///relative.db`` or ``sqlite:////absolute.db``; the file beside it is made if need be, its folder is not.
+        url: ``sqlite:///relative.db`` or ``sqlite:////absolute.db``; the file is made if need be, its folder is not.
         clock: replaces the machine's clocks, for tests.
     """
 
