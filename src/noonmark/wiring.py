@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -130,21 +131,75 @@ def _refuse_half_a_copy(store: Store) -> None:
         raise
 
 
+# -- migrations -------------------------------------------------------------------------------------
+
+
+def migration_sql(url: str) -> str | None:
+    """Return the SQL that makes or brings up to date what the store at ``url`` needs, None where it needs none.
+
+    Raises:
+        StoreUrlError: no such store.
+    """
+    scheme = _scheme(url)
+    if scheme == "sqlite":
+        from noonmark.stores.sqlite.schema import migrations
+
+        return "\n".join(f"-- {number:04d}\n{text.strip()}\n" for number, text in migrations())
+    if _SERVERS.get(scheme) == _POSTGRES:
+        sql: str = _server_module(scheme).migration_sql(url)
+        return sql
+    return None
+
+
+def migrate(url: str) -> list[str] | None:
+    """Bring the store at ``url`` up to date; return the names of the migrations that were applied.
+
+    Returns:
+        None where the store does so whenever it is opened, or has no shape that could be out of date.
+
+    Raises:
+        StoreUrlError, StoreUnusable, StoreUnreachable: as ``open_store``.
+    """
+    scheme = _scheme(url)
+    if _SERVERS.get(scheme) == _POSTGRES:
+        return [str(name) for name in _server_module(scheme).migrate(url)]
+    open_store(url, unfinished=True).close()
+    return None
+
+
+def _scheme(url: str) -> str:
+    scheme, separator, _ = url.partition("://")
+    if not separator or (scheme.lower() not in _KNOWN and not metadata.entry_points(group=ENTRY_POINTS, name=scheme)):
+        _open(url, None).close()  # says what is wrong with it
+    return scheme.lower()
+
+
 # -- servers and plugins ----------------------------------------------------------------------------
 
 
 def _open_server(scheme: str, url: str, clock: Clock | None) -> Store:
-    module, function, extra = _SERVERS[scheme]
+    with _naming_the_package(scheme):
+        store: Store = getattr(_server_module(scheme), _SERVERS[scheme][1])(url, clock=clock)
+    return store
+
+
+def _server_module(scheme: str) -> Any:
+    with _naming_the_package(scheme):
+        return importlib.import_module(_SERVERS[scheme][0])
+
+
+@contextmanager
+def _naming_the_package(scheme: str) -> Iterator[None]:
+    """Say which package has to be installed, where a driver is not there."""
     try:
-        store: Store = getattr(importlib.import_module(module), function)(url, clock=clock)
+        yield
     except ImportError as missing:
         name = missing.name or str(missing)
         if name.startswith("noonmark"):
             raise  # a fault of ours, no package that somebody forgot
         raise StoreUrlError(
-            f"{scheme}:// needs the package {name}; install it with: pip install 'noonmark[{extra}]'"
+            f"{scheme}:// needs the package {name}; install it with: pip install 'noonmark[{_SERVERS[scheme][2]}]'"
         ) from None
-    return store
 
 
 def _open_plugin(scheme: str, url: str, clock: Clock | None) -> Store:

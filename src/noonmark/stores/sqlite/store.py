@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import apsw
+
 from noonmark.core.model import (
     Act,
     Acted,
@@ -36,8 +38,9 @@ from noonmark.core.model import (
 )
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
+from noonmark.ports.doctor import Finding
 from noonmark.ports.store import Capability
-from noonmark.stores.sqlite import acting, activating, adding, archive, reading, requests, settling, taking
+from noonmark.stores.sqlite import acting, activating, adding, archive, health, reading, requests, settling, taking
 from noonmark.stores.sqlite import facts as _facts
 from noonmark.stores.sqlite import leases as _leases
 from noonmark.stores.sqlite.clock import StoreClock
@@ -250,7 +253,7 @@ class SqliteStore:
         with self._reader.read() as connection:
             return reading.tallies(connection, now, revisions=revisions)
 
-    # -- the archive ---------------------------------------------------------------------------
+    # -- the archive and the doctor ------------------------------------------------------------
 
     def store_id(self) -> str:
         """Return the name that this file was given when it was made."""
@@ -276,6 +279,11 @@ class SqliteStore:
         """Count the records of each kind."""
         with self._reader.read() as connection:
             return archive.count_records(connection)
+
+    def diagnose(self) -> list[Finding]:
+        """Look at the file and its disk; see ``ports/doctor.py``."""
+        with self._reader.read() as connection:
+            return health.diagnose(connection, self._path, self._synchronous, f"SQLite {apsw.sqlite_lib_version()}")
 
     # -- the rest ------------------------------------------------------------------------------
 
