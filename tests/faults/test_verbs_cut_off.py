@@ -86,10 +86,10 @@ def line(served: tuple[Kind, Server]) -> Iterator[Line]:
         proxy.heal()
         proxy.accept()
         made.close()
-        _empty(kind, server)
+        _empty(server)
 
 
-def _empty(kind: Kind, server: Server) -> None:
+def _empty(server: Server) -> None:
     store = open_store(server.url)
     try:
         while rows := store.take(name(), "w1", limit=1000, runnable={}, look_lease=LOOK_LEASE).rows:

@@ -8,12 +8,14 @@ import time
 
 import pytest
 
-from noonmark.core.model import SECOND, Origin, Query, State
+from noonmark.core.model import SECOND, Fact, Origin, Query, State
 from noonmark.core.series import row_for_call
 from noonmark.engine import gate as gate_module
 from noonmark.engine.activate import declare
 from noonmark.engine.gate import StoreGate
-from noonmark.engine.registry import Registry
+from noonmark.engine.journal import Journal
+from noonmark.engine.registry import Registry, handler_for
+from noonmark.engine.runs import Run
 from noonmark.engine.worker import Worker
 from noonmark.ports.clock import SystemClock
 from noonmark.ports.store import StoreUnreachable, StoreUnusable
@@ -177,6 +179,19 @@ def test_a_refusal_between_two_outages_begins_its_patience_anew(monkeypatch: pyt
 
     assert gate.submit(verb).result(10) == "answered"
     gate.close()
+
+
+def test_a_flag_whose_reply_was_lost_is_not_raised_again_over_somebody_s_clearing() -> None:
+    store = MemoryStore()
+    ask(store)
+    row = store.take("t", "w1", limit=1, runnable={"work": 30 * SECOND}, look_lease=SECOND).rows[0]
+    run = Run(row=row, job=JOB, handler=handler_for(JOB, print), fence=row.fence, lease=30 * SECOND, asked=0)
+    call = Journal(store, "w1", run).call("flag", "data", True)
+    assert call() is True  # and the answer is lost on its way
+    store.signal("clear", [Fact(name="flag:data", value=None, actor="ann")])
+    assert call() is True
+    assert not store.facts(["flag:data"])["flag:data"].is_set
+    store.close()
 
 
 class _Stepping(SystemClock):
