@@ -195,7 +195,7 @@ def _naming_the_package(scheme: str) -> Iterator[None]:
         yield
     except ImportError as missing:
         name = missing.name or str(missing)
-        if name.startswith("noonmark"):
+        if name.startswith("noonmark.") and name != _SERVERS[scheme][0]:
             raise  # a fault of ours, no package that somebody forgot
         raise StoreUrlError(
             f"{scheme}:// needs the package {name}; install it with: pip install 'noonmark[{_SERVERS[scheme][2]}]'"

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, unquote
 
 import apsw
 
-from noonmark.core.model import DAY, Micros
+from noonmark.core.model import DAY, SECOND, Micros
 from noonmark.locks.checks import check
 from noonmark.locks.errors import LockUrlError
 from noonmark.ports.clock import Clock, SystemClock
@@ -31,6 +31,8 @@ APPLICATION_ID = 0x4E4F4F4E
 PATIENCE = 5.0
 """Seconds to wait for somebody else's transaction."""
 _SWEEP_EVERY = 10_000
+NO_BOOT_ID = "no-boot-id"
+"""What the clock says where the system cannot tell boots apart."""
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS noonmark_lock (
@@ -42,19 +44,26 @@ CREATE TABLE IF NOT EXISTS noonmark_lock (
   ttl INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID
 """
-# A lock is alive in its own boot only; where the system names no boot, a lock with more time left than its ttl is old.
-_ALIVE = "(boot_id = :boot_id AND until > :now AND until <= :now + ttl)"
+# A lock is alive in its own boot only; where the system names no boot, a lock with far more time left than its ttl is old.
+# "now" was read before the statement waited for its turn.  That may make a dead lock look alive and a new ttl a little
+# shorter, which is harmless; so the second rule needs the margin, or a lock granted during the wait would look old.
+_ALIVE = (
+    "(boot_id = :boot_id AND until > :now"
+    f" AND (:boot_id <> '{NO_BOOT_ID}' OR until <= :now + ttl + {round(4 * PATIENCE * SECOND)}))"
+)
+# Two renewals may cross while they wait: the one that was asked earlier must not take back what the later one promised.
+_UNTIL = "CASE WHEN boot_id = :boot_id AND ttl = :ttl THEN max(until, :now + :ttl) ELSE :now + :ttl END"
 _ACQUIRE = f"""
 INSERT INTO noonmark_lock (name, token, fence, boot_id, until, ttl)
 VALUES (:name, :token, :wall, :boot_id, :now + :ttl, :ttl)
 ON CONFLICT (name) DO UPDATE SET
   fence = CASE WHEN token = :token AND {_ALIVE} THEN fence ELSE max(fence + 1, :wall) END,
-  token = :token, boot_id = :boot_id, until = :now + :ttl, ttl = :ttl
+  token = :token, boot_id = :boot_id, until = {_UNTIL}, ttl = :ttl
 WHERE token = :token OR NOT {_ALIVE}
 RETURNING fence
 """
 _RENEW = f"""
-UPDATE noonmark_lock SET until = :now + :ttl, ttl = :ttl
+UPDATE noonmark_lock SET until = {_UNTIL}, ttl = :ttl
 WHERE name = :name AND token = :token AND {_ALIVE}
 RETURNING fence
 """
@@ -179,8 +188,8 @@ class SqliteLocks:
                 "token": token,
                 "ttl": ttl,
                 "kept": ttl,
-                "now": clock.boot(),
                 "wall": clock.wall(),
+                "now": clock.boot(),
                 "boot_id": clock.boot_id(),
             }
             try:

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from noonmark.testing.servers.etcd import Etcd
-from noonmark.testing.servers.installations import KINDS, Installation, MissingServer, choose, find, remedy
+from noonmark.testing.servers.installations import KINDS, Installation, MissingServer, choose, find, remedy, second
 from noonmark.testing.servers.postgres import FORGETFUL, Postgres
 from noonmark.testing.servers.redis import Redis
 from noonmark.testing.servers.redis_groups import RedisCluster, Sentinel
@@ -101,6 +101,7 @@ __all__ = [
     "find",
     "free_port",
     "remedy",
+    "second",
     "start_cluster",
     "start_etcd",
     "start_postgres",

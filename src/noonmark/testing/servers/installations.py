@@ -99,6 +99,11 @@ def choose(kind: str, version: str | None = None) -> Installation:
     raise MissingServer(f"{name} is not installed{here}; to get it: {_REMEDIES[kind]}")
 
 
+def second(kind: str) -> Installation | None:
+    """Return the installation that did not come as a wheel, so that a suite can be run against two versions."""
+    return next((one for one in find(kind) if one.source != "wheel"), None)
+
+
 def remedy(kind: str) -> str:
     """Return what to do to get a server of this kind."""
     return _REMEDIES[kind]

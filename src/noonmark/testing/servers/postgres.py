@@ -6,6 +6,7 @@ programs (a virtual environment below a private home), they are linked or copied
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -129,7 +130,9 @@ def _bring_near(program: Path, folder: Path) -> Path:
 
 
 def _link_or_copy(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
+    with contextlib.suppress(OSError):
+        if os.stat(source).st_mode & 0o004:
+            os.link(source, target)
+            return
+    shutil.copy2(source, target)  # another file system, or a file that is private to its owner
+    os.chmod(target, os.stat(source).st_mode | (0o055 if os.access(source, os.X_OK) else 0o044))
