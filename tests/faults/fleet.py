@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 import signal
@@ -52,6 +53,7 @@ class Fleet:
         self.workers_url = workers or self.url
         self.store: Store = open_store(self.url)
         self._jobs = jobs
+        self._numbers = itertools.count()
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def worker(self, *arguments: str, url: str | None = None, **environment: str) -> subprocess.Popen[bytes]:
@@ -59,7 +61,7 @@ class Fleet:
         path = os.pathsep.join([*sys.path, str(HERE)])
         env = {**os.environ, "EFFECTS": str(self.log), "PYTHONPATH": path, **environment}
         command = [sys.executable, str(HERE / self._jobs), url or self.workers_url, *arguments]
-        with (self.folder / f"worker-{len(self._processes)}.log").open("wb") as said:
+        with (self.folder / f"worker-{next(self._numbers)}.log").open("wb") as said:
             process = subprocess.Popen(command, env=env, stdout=said, stderr=subprocess.STDOUT)
         self._processes.append(process)
         return process
@@ -94,6 +96,10 @@ class Fleet:
     def processes(self) -> list[subprocess.Popen[bytes]]:
         """Every worker that was started."""
         return list(self._processes)
+
+    def forget(self, process: subprocess.Popen[bytes]) -> None:
+        """A worker has ended, as it was told to."""
+        self._processes.remove(process)
 
     def effects(self, name: str = "") -> list[str]:
         """Return the effects so far, as ``name pid``; only those that begin with ``name``."""

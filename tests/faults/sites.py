@@ -13,10 +13,10 @@ from typing import Any
 import awayjobs
 from fleet import Fleet, wait_for
 
-from noonmark.core.model import Query, State
+from noonmark.core.model import Occurrence, Query, State
 from noonmark.explain.verify import verify
 from noonmark.testing.proxy import Proxy
-from noonmark.testing.servers import Server, start_postgres, start_redis
+from noonmark.testing.servers import Server, start_redis
 from noonmark.testing.servers.server import with_options
 
 APPENDS = {"appendonly": "yes", "appendfsync": "always"}
@@ -34,7 +34,6 @@ class Kind:
 
 
 KINDS = {
-    "postgres": Kind("postgres", start_postgres, b"COMMIT", {}),
     "valkey": Kind("valkey", lambda: start_redis(kind="valkey", options=APPENDS), b"EVALSHA", {}),
 }
 
@@ -51,7 +50,8 @@ class Site:
         self.kind = kind
         self.server = kind.start()
         self.proxy = Proxy(self.server.port)
-        self.fleet = Fleet(folder, self.server.url, workers=through(self.server, self.proxy), jobs="awayjobs.py")
+        self.proxied_url = through(self.server, self.proxy)
+        self.fleet = Fleet(folder, self.server.url, workers=self.proxied_url, jobs="awayjobs.py")
         self.store = self.fleet.store
         self._asked = 0
         for _ in range(workers):
@@ -62,7 +62,12 @@ class Site:
 
     def said(self) -> str:
         """Return what the workers said, for messages."""
-        return self.fleet.said() if hasattr(self, "fleet") else ""
+        return self.fleet.said()
+
+    def said_by(self, number: int) -> str:
+        """Return what one worker said; -1 is the last one started."""
+        logs = sorted(self.fleet.folder.glob("worker-*.log"), key=lambda log: int(log.stem.partition("-")[2]))
+        return logs[number].read_text(encoding="utf-8", errors="replace")
 
     def traces(self, name: str) -> list[list[str]]:
         """Return the traces of a job: name, key, fence, pid, moment."""
@@ -72,6 +77,16 @@ class Site:
         """Ask for one run of ``once`` per delay (seconds); return their rows."""
         first, self._asked = self._asked, self._asked + len(delays)
         return [self.fleet.later(awayjobs.ONCE, int(delay * 1_000_000), n=first + n) for n, delay in enumerate(delays)]
+
+    def ask_long(self, seconds: float) -> list[int]:
+        """Ask for one run that takes so long."""
+        self._asked += 1
+        return [self.fleet.later(awayjobs.LONG, 0, n=self._asked, seconds=seconds)]
+
+    def done(self, row_id: int) -> Occurrence | None:
+        """Return the row once it has succeeded."""
+        row = self.fleet.row(row_id)
+        return row if row.state is State.SUCCESS else None
 
     @contextmanager
     def outage(self, length: float, *, at_most: float = 1.0) -> Iterator[list[Any]]:
@@ -85,7 +100,7 @@ class Site:
         yield returned
         (back,) = returned or [time.monotonic()]
         first = wait_for(lambda: self._first_since(back), at_most=15, what=f"a run after the return\n{self.said()}")
-        wait_for(lambda: self._all_done(rows), at_most=30, what=f"the jobs of the outage\n{self.said()}")
+        wait_for(lambda: self.all_done(rows), at_most=30, what=f"the jobs of the outage\n{self.said()}")
         assert [worker.poll() for worker in self.fleet.processes] == [None] * len(self.fleet.processes), self.said()
         assert first - back <= at_most, f"the first run came {first - back:.2f} s after the return\n{self.said()}"
         self.prove(rows)
@@ -94,7 +109,8 @@ class Site:
         moments = [float(trace[4]) for trace in [*self.traces("once"), *self.traces("beat")]]
         return min((at for at in moments if at >= moment), default=None)
 
-    def _all_done(self, rows: list[int]) -> bool:
+    def all_done(self, rows: list[int]) -> bool:
+        """Return True when all these rows have succeeded."""
         return all(row.state is State.SUCCESS for row in self.store.occurrences(Query(ids=tuple(rows))))
 
     def prove(self, rows: list[int]) -> None:

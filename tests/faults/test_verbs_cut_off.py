@@ -167,7 +167,7 @@ def an_act(line: Line) -> tuple[Callable[[], Any], Callable[[Any], bool]]:
     request, act = name(), Act(kind="cancel", actor="ada", reason="because", key=name(), job="job")
     return (
         lambda: line.store.act(request, act),
-        lambda answer: len(line.direct.occurrences(Query(key=act.key))) == 1 and answer.outcome == "applied",
+        lambda answer: len(line.direct.occurrences(Query(key=act.key))) == 1 and answer.outcome == "done",
     )
 
 
