@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 from redis.crc import key_slot
 
-from noonmark.core.model import LOOK_LEASE, SECOND, Event, Query, State
+from noonmark.core.model import LOOK_LEASE, SECOND, Query, State
 from noonmark.ports.store import StoreError, StoreUnreachable
 from noonmark.stores.redis import RedisStore, open_redis
-from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end
+from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_start
 from noonmark.testing.servers import Redis, RedisCluster, start_cluster, start_redis, start_sentinel
 
 
@@ -223,14 +223,9 @@ def test_events_of_a_lapsed_run_are_exact_among_threads() -> None:
             while store.tallies().by_state.get(State.SUCCESS, 0) < 400:
                 number += 1
                 taken = store.take(f"{name}-{number}", name, limit=7, runnable={"job": SECOND}, look_lease=SECOND).rows
-                ends = [
-                    make_end(row) if not row.looking else make_end(row, Event.HAND_BACK, due_at=now) for row in taken
-                ]
-                ends = [end for end, row in zip(ends, taken, strict=True) if row.looking is False]
+                ends = [make_end(row) for row in taken if not row.looking]
                 looks = [row for row in taken if row.looking]
                 for look in looks:
-                    from noonmark.testing.builders import make_start
-
                     answer = store.settle(f"{name}-{number}-{look.id}", name, [make_start(look, lease=SECOND)])[0]
                     if answer.outcome == "applied":
                         ends.append(make_end(look))
