@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check format lint types floors bench clean setup
+.PHONY: demo test check format lint types floors bench lock-pauses clean setup
 
 setup: $(READY)
 
@@ -42,6 +42,9 @@ check: lint types floors test
 
 bench: $(READY)
 	@$(BIN)/python -m bench
+
+lock-pauses: $(READY)
+	@$(BIN)/python tests/faults/lockpauses.py
 
 clean:
 	rm -rf $(VENV) noonmark-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,14 +1,88 @@
-"""Worlds in virtual time, for every test that wants the real engine without waiting."""
+"""Worlds in virtual time, for every test that wants the real engine without waiting; and real servers, one per worker.
+
+A server that comes as a wheel is required: a test that wants it and does not find it fails, with the remedy.  Second
+versions come from the system's packages: a test marked ``server("redis", "second")`` runs where there is one, and the
+end of the run names what was missing.  With NOONMARK_SERVERS=all they are required, too.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from noonmark.testing import servers
 from noonmark.testing.world import World
+
+ALL_ARE_REQUIRED = os.environ.get("NOONMARK_SERVERS") == "all"
+SECOND_VERSIONS = ("postgres", "redis", "etcd", "zookeeper")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", 'server(kind, which): runs where that server is; which = "second" is no wheel\'s'
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if ALL_ARE_REQUIRED:
+        return
+    for item in items:
+        for mark in item.iter_markers("server"):
+            kind = mark.args[0]
+            if servers.second(kind) is None:
+                item.add_marker(pytest.mark.skip(reason=f"no {kind} of the system: {servers.remedy(kind)}"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    missing = [kind for kind in SECOND_VERSIONS if servers.second(kind) is None]
+    for kind in missing:
+        terminalreporter.write_line(f"not tried, for want of the system's {kind}: {servers.remedy(kind)}", yellow=True)
+
+
+def _second(kind: str) -> str:
+    found = servers.second(kind)
+    if found is None:
+        raise servers.MissingServer(f"the system has no {kind}; to get it: {servers.remedy(kind)}")
+    return found.version
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[servers.Postgres]:
+    """The wheel's PostgreSQL, which forgets everything in a power cut; use a schema of your own and kill it not."""
+    with servers.start_postgres(options=servers.FORGETFUL) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def second_postgres() -> Iterator[servers.Postgres]:
+    """The system's PostgreSQL, likewise; mark the test with ``server("postgres", "second")``."""
+    with servers.start_postgres(_second("postgres"), options=servers.FORGETFUL) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def valkey() -> Iterator[servers.Redis]:
+    """The wheel's Valkey, which writes nothing to disk; use a namespace of your own and kill it not."""
+    with servers.start_redis(kind="valkey") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def second_redis() -> Iterator[servers.Redis]:
+    """The system's Redis, likewise; mark the test with ``server("redis", "second")``."""
+    with servers.start_redis(_second("redis"), kind="redis") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_cluster() -> Iterator[servers.RedisCluster]:
+    """Three nodes of the wheel's Valkey as a cluster."""
+    with servers.start_cluster(kind="valkey") as cluster:
+        yield cluster
 
 
 @pytest.fixture

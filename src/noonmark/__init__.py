@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from noonmark.core.model import State, Verdict
+    from noonmark.door.declared import NoSuchJobError
     from noonmark.door.handles import JobHandle
     from noonmark.door.outcomes import RetryLater
-    from noonmark.door.scheduler import NoSuchJobError, Scheduler
+    from noonmark.door.scheduler import Scheduler
     from noonmark.door.views import Emitted, Enqueued, Evaluation
     from noonmark.door.words import (
         CatchUp,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     )
     from noonmark.engine.context import Context, ContextSync
     from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost
-    from noonmark.ports.store import StoreError
+    from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
     from noonmark.rules.problems import ProblemList
     from noonmark.wiring import open_store
 
@@ -40,11 +41,12 @@ _HOMES = {
     "noonmark.core.model": ("State", "Verdict"),
     "noonmark.engine.context": ("Context", "ContextSync"),
     "noonmark.engine.errors": ("DoNotRetry", "EffectUnknown", "LeaseLost"),
+    "noonmark.door.declared": ("NoSuchJobError",),
     "noonmark.door.handles": ("JobHandle",),
     "noonmark.door.outcomes": ("RetryLater",),
-    "noonmark.ports.store": ("StoreError",),
+    "noonmark.ports.store": ("StoreError", "StoreUnreachable", "StoreUnusable"),
     "noonmark.rules.problems": ("ProblemList",),
-    "noonmark.door.scheduler": ("NoSuchJobError", "Scheduler"),
+    "noonmark.door.scheduler": ("Scheduler",),
     "noonmark.door.views": ("Emitted", "Enqueued", "Evaluation"),
     "noonmark.wiring": ("open_store",),
     "noonmark.door.words": (
@@ -72,6 +74,8 @@ __all__ = [
     "Scheduler",
     "State",
     "StoreError",
+    "StoreUnreachable",
+    "StoreUnusable",
     "Verdict",
     "Window",
     "at",

@@ -2,4 +2,10 @@
 
 import pytest
 
-pytest.register_assert_rewrite("noonmark.testing.conformance")
+pytest.register_assert_rewrite(
+    "noonmark.testing.archives",
+    "noonmark.testing.conformance",
+    "noonmark.testing.contention",
+    "noonmark.testing.suite",
+    "noonmark.testing.twins",
+)

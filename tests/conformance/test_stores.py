@@ -2,61 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from noonmark.ports.clock import Clock
 from noonmark.ports.store import Store
 from noonmark.stores.memory import MemoryStore
-from noonmark.testing.conformance import Case, Harness, cases
+from noonmark.testing.suite import EXPECTED_TESTS, StoreSuite
 
-CASES = cases()
-EXPECTED_CASES = 381
-"""Raised by hand when a case is added: a suite that lost cases on the way must not look green."""
-
-
-def _memory(_folder: Path) -> Store:
-    return MemoryStore()
+STORES = 2
+"""Raised by hand when one is added."""
 
 
-def _sqlite(folder: Path) -> Store:
-    from noonmark.stores.sqlite import SqliteStore
+class TestMemory(StoreSuite):
+    """The executable model of the port."""
 
-    return SqliteStore(folder / "noonmark.db", synchronous="OFF")
+    label = "the model, in memory"
+    processes = 0
+    lacks = 1  # nobody finds its namespace again
 
-
-STORES: dict[str, Callable[[Path], Store]] = {"memory": _memory, "sqlite": _sqlite}
-
-
-@pytest.fixture(params=sorted(STORES))
-def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
-    """A fresh store behind a harness, closed afterwards."""
-    store = STORES[request.param](tmp_path)
-    try:
-        yield Harness(store)
-    finally:
-        store.close()
+    def open_store(self, name: str, folder: Path, clock: Clock | None = None) -> Store:  # noqa: ARG002
+        return MemoryStore(clock)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_store_keeps_the_port(case: Case, harness: Harness) -> None:
-    case.run(harness)
+class TestSqlite(StoreSuite):
+    """One file, several processes."""
 
+    label = "SQLite"
 
-def test_the_suite_has_lost_no_case() -> None:
-    assert len(CASES) == EXPECTED_CASES
+    def open_store(self, name: str, folder: Path, clock: Clock | None = None) -> Store:
+        from noonmark.stores.sqlite import SqliteStore
 
+        return SqliteStore(folder / f"{name}.db", clock=clock, synchronous="OFF")
 
-def test_no_two_cases_have_one_name() -> None:
-    assert len({str(case) for case in CASES}) == len(CASES)
+    def url_of(self, name: str, folder: Path) -> str:
+        return f"sqlite:///{folder}/{name}.db?synchronous=NORMAL"
 
 
 def test_every_store_meets_every_case(request: pytest.FixtureRequest) -> None:
-    name = "test_the_store_keeps_the_port["
-    collected = [item.name for item in request.session.items if item.name.startswith(name)]
     asked_for = request.config
     if asked_for.getoption("keyword") or any("::" in argument for argument in asked_for.args):
         pytest.skip("only a selection of the cases was asked for")
-    for store in STORES:
-        assert sum(1 for item in collected if f"[{store}-" in item) == len(CASES), store
+    met = Counter(item.cls for item in request.session.items if isinstance(item, pytest.Function) and item.cls)
+    suites = [suite for suite in globals().values() if isinstance(suite, type) and issubclass(suite, StoreSuite)]
+    assert len(suites) - 1 == STORES
+    for suite in suites:
+        if suite is not StoreSuite:
+            assert met[suite] == EXPECTED_TESTS, suite

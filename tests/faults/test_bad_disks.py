@@ -17,7 +17,8 @@ from fleet import wait_for
 
 import noonmark as noonmark_package
 from noonmark import Scheduler, State, manual
-from noonmark.core.model import Query
+from noonmark.core.model import SECOND, Query
+from noonmark.engine import gate
 from noonmark.ports.store import StoreUnusable
 from noonmark.stores.sqlite import SqliteStore
 
@@ -100,7 +101,10 @@ def test_a_damaged_database_ends_every_command_with_4_and_is_left_as_it_is(folde
     assert path.read_bytes() == bytes(whole)
 
 
-def test_a_worker_whose_disk_fills_says_so_and_what_it_had_done_stays(tmp_path: Path) -> None:
+def test_a_worker_whose_disk_fills_says_so_and_what_it_had_done_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "MENDING", SECOND)  # in earnest it waits half a minute for somebody to make room
     path = tmp_path / "noonmark.db"
     with Scheduler(f"sqlite:///{path}", rules=False) as sched:
 

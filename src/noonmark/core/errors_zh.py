@@ -139,10 +139,6 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r"(.+) is no store URL; write (\S+) for a SQLite file of that name, or memory://",
         r"\1 不是存储 URL；若是同名 SQLite 文件请写 \2，或写 memory://",
     ),
-    (
-        r"the (\S+) store comes with a later version; this one has sqlite:///path and memory://",
-        r"\1 存储要到以后的版本才有；本版本支持 sqlite:///路径 和 memory://",
-    ),
     (r"there is no store (.+); did you mean (\S+)\? known: (.+)", r"没有 \1 这种存储；是否想写 \2？可用：\3"),
     (r"there is no store (.+); known: (.+)", r"没有 \1 这种存储；可用：\2"),
     (
@@ -159,6 +155,31 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r"synchronous=(.*) is not possible; use FULL .* or NORMAL .*",
         r"synchronous=\1 不可用；请用 FULL（断电不丢）或 NORMAL（进程崩溃不丢）",
     ),
+    (
+        r"driver=(.*) is not possible; use apsw, or sqlite3 \(Python's own\)",
+        r"driver=\1 不可用；请用 apsw，或 sqlite3（Python 自带）",
+    ),
+    (
+        r"the path has %-signs that spell no UTF-8; write % itself as %25",
+        "路径中的 % 不是 UTF-8 编码；% 本身请写成 %25",
+    ),
+    (
+        r"a memory:// store has no name and no options: each one is its own; write memory:// or (\S+)",
+        r"memory:// 存储没有名字也没有选项，每个各自独立；请写 memory:// 或 \1",
+    ),
+    (r"(\S+) needs the package (\S+); install it with: (.+)", r"\1 需要软件包 \2；安装：\3"),
+    (
+        r"(\S+) is claimed by several packages \((.+)\); uninstall all but one",
+        r"\1 被多个软件包占用（\2）；请只保留一个",
+    ),
+    (
+        r"the store (\S+) of the package (\S+) cannot be used \((.+)\); mend, upgrade or uninstall that package",
+        r"软件包 \2 的存储 \1 无法使用（\3）；请修复、升级或卸载该软件包",
+    ),
+    (
+        r"the store (\S+) of the package (\S+) is no store: it lacks (.+?)\. Upgrade the package, or tell its makers: (.+)",
+        r"软件包 \2 的存储 \1 不是存储：缺少 \3。请升级该软件包，或告知其作者：\4",
+    ),
     (r"(.+) is no folder; choose another path", r"\1 不是目录；请换一个路径"),
     (r"there is no folder (.+); make it \((.+)\) or choose another path", r"没有目录 \1；请创建（\2）或换一个路径"),
     (
@@ -169,6 +190,22 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     (r"cannot use the store (.+?): (.+?)\. (.+)", r"无法使用存储 \1：\2。\3"),
     (r"the store (.+?) does not answer: (.+?)\. (.+)", r"存储 \1 没有响应：\2。\3"),
     (r"the store (.+) failed: (.+)", r"存储 \1 出错：\2"),
+    (r"a copy into it is not finished", "复制到这里的过程尚未完成"),
+    (r"Finish it: (.+)", r"请完成它：\1"),
+    (
+        r"nothing can be copied into it: it holds records already \((.+)\)",
+        r"不能复制到这里：它已有记录（\1）",
+    ),
+    (r"it holds a copy of another store \((.+)\)", r"它是另一个存储（\1）的副本"),
+    (
+        r"Python's own SQLite is (.+), and (.+) or newer is needed",
+        r"Python 自带的 SQLite 是 \1，需要 \2 或更新版本",
+    ),
+    (
+        r"Leave driver=sqlite3 out of the URL, or use a newer Python\.",
+        r"请从 URL 去掉 driver=sqlite3，或使用更新的 Python。",
+    ),
+    (r"Name a file that is not there yet\.", "请换一个还不存在的文件名。"),
     (r"another process holds the write lock for too long", "另一个进程占用写锁过久"),
     (
         r"Find out which process keeps the file busy \(a backup, an open sqlite3 shell\) and end it\.",

@@ -21,6 +21,10 @@ from noonmark.rules.problems import Place, Problem, ProblemList
 from noonmark.rules.tree import nearest
 
 
+class NoSuchJobError(LookupError):
+    """There is no job of this name; the message names the nearest."""
+
+
 class JobWords(TypedDict, total=False):
     """The words of ``@sched.job``; the fields of a rules file have the same names."""
 
@@ -224,6 +228,19 @@ def context_parameter(function: Callable[..., Any]) -> str | None:
 def fold(name: str) -> str:
     """Return the name as files and code agree on it."""
     return name.replace("-", "_")
+
+
+def named(jobs: Mapping[str, model.Job], name: str) -> model.Job:
+    """Return the job of this name.
+
+    Raises:
+        NoSuchJobError: there is none; the message names the nearest.
+    """
+    job = jobs.get(name) or next((job for known, job in jobs.items() if fold(known) == fold(name)), None)
+    if job is None:
+        close = nearest(name, jobs)
+        raise NoSuchJobError(f"there is no job {name!r}" + (f"; did you mean {close!r}?" if close else ""))
+    return job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ Rule of the file: assembly only; how to work is the engine's business.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from noonmark.door.words import micros
 from noonmark.engine.registry import Registry
 from noonmark.engine.signals import Observer
 from noonmark.engine.worker import Worker
+from noonmark.ports.store import StoreUnreachable
 from noonmark.rules.parts import Length
 
 if TYPE_CHECKING:
@@ -36,9 +38,14 @@ def make_registry(scheduler: Scheduler) -> Registry:
 def make_worker(
     scheduler: Scheduler, *, concurrency: int, name: str, grace: Length, observer: Observer | None
 ) -> Worker:
-    """Return a worker for every job of the scheduler, on the scheduler's store."""
+    """Return a worker for every job of the scheduler, on the scheduler's store.
+
+    A store that cannot serve is told at once; one that is away is the worker's to wait for.
+    """
+    with contextlib.suppress(StoreUnreachable):
+        _ = scheduler.store
     return Worker(
-        scheduler.store,
+        lambda: scheduler.store,
         make_registry(scheduler),
         clock=scheduler.clock,
         name=name,

@@ -26,10 +26,12 @@ from noonmark.door.declared import (
     bring_together,
     fold,
     job_from_words,
+    named,
     place_of,
     rule_files,
 )
 from noonmark.door.handles import Decorator, JobHandle, storable
+from noonmark.door.reach import Reach
 from noonmark.door.views import (
     Emitted,
     Enqueued,
@@ -39,12 +41,11 @@ from noonmark.door.views import (
     occurrence_view,
     worker_view,
 )
-from noonmark.door.words import caller
+from noonmark.door.words import caller, micros
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Store
 from noonmark.rules.parts import Length
 from noonmark.rules.problems import Problem, ProblemList
-from noonmark.rules.tree import nearest
 from noonmark.wiring import open_store, store_url
 
 if TYPE_CHECKING:
@@ -56,10 +57,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("noonmark")
 
 
-class NoSuchJobError(LookupError):
-    """There is no job of this name; the message names the nearest."""
-
-
 class Scheduler:
     """Jobs of one application on one store.
 
@@ -69,12 +66,19 @@ class Scheduler:
             calling module or in the working folder, if there is one; False = none.
         namespace: comes with a later version; only None or "default".
         clock: replaces the machine's clocks, for tests.
+        patience: how long a call waits for a store that is away before it raises StoreUnreachable; workers wait without end.
 
     The store is opened at the first use, so that importing an application touches no file.
     """
 
     def __init__(
-        self, url: str | None = None, *, rules: Files = None, namespace: str | None = None, clock: Clock | None = None
+        self,
+        url: str | None = None,
+        *,
+        rules: Files = None,
+        namespace: str | None = None,
+        clock: Clock | None = None,
+        patience: Length = "3s",
     ) -> None:
         if namespace not in (None, "default"):
             raise ValueError(f"namespace {namespace!r}: not in this version yet; use one store per namespace")
@@ -85,7 +89,7 @@ class Scheduler:
         self._handles: dict[str, JobHandle[..., Any]] = {}
         self._rules: Rules | None = None
         self._declared: dict[str, model.Job] = {}
-        self._store: Store | None = None
+        self._reach = Reach(lambda: open_store(self.url, clock=self._clock), micros(patience, "patience"))
         self._lock = threading.RLock()
 
     # -- declaring ----------------------------------------------------------------------------
@@ -176,12 +180,7 @@ class Scheduler:
         Raises:
             NoSuchJobError: there is none; the message names the nearest.
         """
-        jobs = self.rules.jobs
-        job = jobs.get(name) or next((job for known, job in jobs.items() if fold(known) == fold(name)), None)
-        if job is None:
-            close = nearest(name, jobs)
-            raise NoSuchJobError(f"there is no job {name!r}" + (f"; did you mean {close!r}?" if close else ""))
-        return job
+        return named(self.rules.jobs, name)
 
     def declare(self, names: Collection[str] | None = None) -> list[model.JobRow]:
         """Put the rules in force in the store: all of them, or those named.  A rule that is in force already stays.
@@ -192,7 +191,7 @@ class Scheduler:
         from noonmark.engine.activate import declare
 
         jobs = list(self.rules.jobs.values()) if names is None else [self.job_named(name) for name in names]
-        rows: list[model.JobRow] = list(declare(self.store, jobs, actor=actor_here()))
+        rows: list[model.JobRow] = list(declare(self._asked, jobs, actor=actor_here()))
         with self._lock:
             self._declared.update({job.name: job for job in jobs})
         return rows
@@ -215,31 +214,33 @@ class Scheduler:
         note: str = "",
         again: bool = False,
         actor: str = "",
+        conn: object | None = None,
     ) -> Enqueued:
         """Add one occurrence that somebody asks for; handles call this."""
         job = self.job_named(name)
-        self._ensure_declared([job])
-        return add_call(
-            self.store, job, origin=origin, params=params, due=due, key=key, note=note, again=again, actor=actor
-        )
+        words: dict[str, Any] = {"key": key, "note": note, "again": again, "actor": actor, "conn": conn}
+        if conn is None:
+            self._ensure_declared([job])
+        return add_call(self._asked, job, origin=origin, params=params, due=due, **words)
 
-    def emit(self, name: str, /, id: str | None = None, **payload: Any) -> Emitted:  # noqa: A002 - the word of the docs
+    def emit(self, name: str, /, id: str | None = None, *, conn: object | None = None, **payload: Any) -> Emitted:  # noqa: A002
         """Announce that something happened; every job that waits for the event becomes due after its delay.
 
         Args:
             name: the event, for example ``order.created``.
             id: identity of the event: delivered ten times it counts once.  Left out, every call is a new event.
+            conn: your own connection with a transaction open, see ``JobHandle.later``.
             payload: stored with the occurrence, passed to the function, known to the key template.
 
         Raises:
-            TypeError, ValueError: the payload cannot be stored.
+            TypeError, ValueError: the payload cannot be stored, or the transaction of ``conn`` cannot be joined.
         """
         facts = storable(name, payload)
         jobs = self.rules.jobs.values()
-        self._ensure_declared(
-            job for job in jobs if isinstance(job.trigger, model.OnEvent) and job.trigger.name == name
-        )
-        emitted = add_event(self.store, name, id or uuid.uuid4().hex, facts)
+        waiting = (job for job in jobs if isinstance(job.trigger, model.OnEvent) and job.trigger.name == name)
+        if conn is None:
+            self._ensure_declared(waiting)
+        emitted = add_event(self._asked, name, id or uuid.uuid4().hex, facts, conn=conn)
         if not emitted.enqueued:
             _LOG.warning("event %r was emitted, and no job waits for it", name)
         return emitted
@@ -267,7 +268,7 @@ class Scheduler:
         check_flag_name(name)
         check_payload(f"the value of the flag {name!r}", value)
         fact = model.Fact(name=f"flag:{name}", value=value, actor=actor_here())
-        return self.store.signal(uuid.uuid4().hex, [fact])[0]
+        return self._asked.signal(uuid.uuid4().hex, [fact])[0]
 
     def cancel(self, *, job: str | None = None, key: str, reason: str = "", actor: str = "") -> model.Acted:
         """Cancel what is open under a key.
@@ -291,7 +292,7 @@ class Scheduler:
         return name
 
     def _act(self, act: model.Act) -> model.Acted:
-        return self.store.act(uuid.uuid4().hex, act)
+        return self._asked.act(uuid.uuid4().hex, act)
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -320,12 +321,12 @@ class Scheduler:
             scheduled_until=None if until is None else times.from_datetime(until),
             limit=limit,
         )
-        return [occurrence_view(row) for row in self.store.occurrences(query)]
+        return [occurrence_view(row) for row in self._asked.occurrences(query)]
 
     def workers(self, *, alive: bool | None = None) -> list[WorkerView]:
         """Read the workers, newest first; with ``alive`` only those that live (or do not)."""
-        now = self.store.now()
-        views = [worker_view(worker, now) for worker in self.store.workers()]
+        now = self._asked.now()
+        views = [worker_view(worker, now) for worker in self._asked.workers()]
         return [view for view in views if alive is None or view.is_alive is alive]
 
     def evaluate(self, name: str, *, at: datetime | None = None, subject: str = "") -> Evaluation:
@@ -333,8 +334,8 @@ class Scheduler:
         from noonmark.door.evaluating import evaluate
 
         job = self.job_named(name)
-        now = self.store.now() if at is None else times.from_datetime(at)
-        return evaluate(self.store, job, now, subject)
+        now = self._asked.now() if at is None else times.from_datetime(at)
+        return evaluate(self._asked, job, now, subject)
 
     # -- working ------------------------------------------------------------------------------------
 
@@ -368,10 +369,11 @@ class Scheduler:
     @property
     def store(self) -> Store:
         """The store, opened at the first use."""
-        with self._lock:
-            if self._store is None:
-                self._store = open_store(self.url, clock=self._clock)
-            return self._store
+        return self._reach.store()
+
+    @property
+    def _asked(self) -> Store:
+        return self._reach.patiently()
 
     @property
     def clock(self) -> Clock | None:
@@ -381,10 +383,8 @@ class Scheduler:
     def close(self) -> None:
         """Give the store back.  Calling it twice does no harm; the next verb opens it again."""
         with self._lock:
-            store, self._store = self._store, None
             self._declared.clear()
-        if store is not None:
-            store.close()
+        self._reach.close()
 
     def __enter__(self) -> Scheduler:
         return self

@@ -2,7 +2,8 @@
 
 Promise: a verb that is called here ends with the store's answer, however long the store was away; the same call, with
 the same request id, is repeated until then.  Only a store that cannot serve until a person acts (``StoreUnusable``) and
-the end of the worker (``GateClosed``) break the wait.
+the end of the worker (``GateClosed``) break the wait.  A store that served before and says so gets ``MENDING`` to be
+mended, because a failover or a changed password may be half done when we ask.
 
 Rule of the file: one dedicated thread talks to the store (ADR 0004); nobody else in the engine does, but the lease
 keeper, which must not queue behind a long transaction.
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from noonmark.core.model import MINUTE, Micros
+from noonmark.core.model import MINUTE, SECOND, Micros
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.signals import Observer, StoreAway, StoreBack, tell
 from noonmark.ports.clock import Clock
@@ -29,6 +30,9 @@ T = TypeVar("T")
 
 RETRY_FIRST = 0.05
 RETRY_LONGEST = 0.7  # so that the first run comes within one second of the store's return
+RETRY_UNUSABLE = 3.0  # asking often mends nothing, and a server may lock out who fails to log in too often
+MENDING: Micros = 30 * SECOND
+"""How long a store that served before may say that it cannot: a lease's length, after which the worker holds nothing."""
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -41,6 +45,11 @@ class Gate(Protocol):
 
     def submit(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Carry out one verb for a job, which may wait in another thread or loop."""
+        ...
+
+    @property
+    def away_since(self) -> Micros | None:
+        """Boot-clock moment since which the store does not answer, None while it does."""
         ...
 
 
@@ -57,10 +66,30 @@ class Outage:
         self._observer = observer
         self._since: Micros | None = None
         self._said: Micros = 0
+        self._has_served = False
+        self._unusable_since: Micros | None = None
+
+    @property
+    def since(self) -> Micros | None:
+        """Boot-clock moment of the first failure, None while the store answers."""
+        return self._since
+
+    def bears(self, error: StoreUnusable) -> bool:
+        """Take note of a refusal that a person must mend; False when nobody has, or when the store never served."""
+        now = self._clock.boot()
+        if not self._has_served:
+            return False
+        if self._unusable_since is None:
+            self._unusable_since = now
+            self._since, self._said = (now if self._since is None else self._since), now
+            _LOG.error("the store cannot serve; the worker stops if that lasts %d s: %s", MENDING // SECOND, error)
+            tell(self._observer, StoreAway(error=str(error)))
+        return now - self._unusable_since < MENDING
 
     def failed(self, error: StoreError) -> None:
         """Take note of a failed try."""
         now = self._clock.boot()
+        self._unusable_since = None  # it is away, which is another matter
         if self._since is None:
             self._since, self._said = now, now
             _LOG.warning("the store does not answer (%s); the worker waits for it and loses nothing", error)
@@ -71,6 +100,7 @@ class Outage:
 
     def answered(self) -> None:
         """Take note of an answer."""
+        self._has_served, self._unusable_since = True, None
         if self._since is None:
             return
         away, self._since = self._clock.boot() - self._since, None
@@ -102,6 +132,11 @@ class StoreGate:
         self._queue.put((future, lambda: verb(*args, **kwargs)))
         return future
 
+    @property
+    def away_since(self) -> Micros | None:
+        """Boot-clock moment since which the store does not answer, None while it does."""
+        return self._outage.since
+
     def give_up(self) -> None:
         """Stop waiting for a store that is away: what is queued ends with GateClosed."""
         self._closing.set()
@@ -130,13 +165,18 @@ class StoreGate:
         while True:
             try:
                 answer = verb()
-            except StoreUnusable:
-                raise
+            except StoreUnusable as error:
+                if not self._outage.bears(error):
+                    raise
+                self._wait(RETRY_UNUSABLE * (0.5 + self._dice() / 2), error)
             except StoreError as error:
                 self._outage.failed(error)
-                if self._closing.wait(backoff(failures, self._dice())):
-                    raise GateClosed("the worker stopped while its store was away") from error
+                self._wait(backoff(failures, self._dice()), error)
                 failures += 1
             else:
                 self._outage.answered()
                 return answer
+
+    def _wait(self, seconds: float, error: StoreError) -> None:
+        if self._closing.wait(seconds):
+            raise GateClosed("the worker stopped while its store was away") from error

@@ -77,6 +77,7 @@ class Duty:
         on_lost: Callable[[list[Run]], None],
         on_cancel: Callable[[list[Run]], None],
         ttl: Micros = HEARTBEAT_TTL,
+        dice: Callable[[], float] = lambda: 0.5,
     ) -> None:
         self.store = store
         self.worker = worker
@@ -85,6 +86,7 @@ class Duty:
         self._on_lost = on_lost
         self._on_cancel = on_cancel
         self._ttl = ttl
+        self._dice = dice
         self._beat_at: Micros = 0
         self._failures = 0
 
@@ -108,7 +110,8 @@ class Duty:
             self._failures += 1
             if self._failures == 1:
                 _LOG.warning("leases could not be renewed (%s); trying again", error)
-            return self._clock.boot() + min(SECOND, 100_000 * self._failures)
+            nap = min(SECOND, 100_000 * self._failures)
+            return self._clock.boot() + int(nap * (0.5 + self._dice() / 2))  # the others fail at the same moment
         upcoming = self._book.next_renewal()
         latest = min(self._beat_at, self._clock.boot() + _LONGEST_NAP)
         return latest if upcoming is None else min(latest, upcoming)

@@ -10,7 +10,6 @@ the machine's time (those come in as gate, executor and clock, so that the virtu
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
@@ -32,6 +31,7 @@ from noonmark.engine.activate import put_in_force
 from noonmark.engine.alerts import say_start
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.executor import Executor, Inbox
+from noonmark.engine.farewell import Farewell
 from noonmark.engine.frontiers import Watchdog
 from noonmark.engine.gate import Gate
 from noonmark.engine.leases import Book, Duty
@@ -81,17 +81,22 @@ class Engine:
         self._zone = zone
         self._expect_renewal = expect_renewal
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._wake, self._finished, self._stop_wanted = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._wake, self._finished = asyncio.Event(), asyncio.Event()
         self._offset: Micros = 0  # store time minus boot clock
         self._empty_takes = 0
-        self._grace: Micros = 30 * SECOND
-        self.handed_back = 0
         self.inbox = Inbox(self._wake_settling)
         self._roster = Roster(clock, self.inbox, concurrency=concurrency, observer=observer)
         self.book = Book()
         self.rules = Rules(registry)
         self.duty = Duty(
-            store, clock, info, self.book, on_lost=self._told_lost, on_cancel=self._told_cancel, ttl=heartbeat_ttl
+            store,
+            clock,
+            info,
+            self.book,
+            on_lost=self._told_lost,
+            on_cancel=self._told_cancel,
+            ttl=heartbeat_ttl,
+            dice=dice,
         )
         self._looker = Looker(
             store,
@@ -106,6 +111,7 @@ class Engine:
         self._recorder = Recorder(
             store, gate, self.rules, worker=self._worker, store_now=self.store_now, dice=dice, observer=observer
         )
+        self._farewell = Farewell(gate, self.duty, self._roster, self.inbox, self._recorder, clock, grace=30 * SECOND)
         self._watchdog = Watchdog(store, gate, self.rules, registry, worker=self._worker)
 
     # -- for everybody, from any thread ---------------------------------------------------------------
@@ -127,8 +133,7 @@ class Engine:
         self._threadsafe(self._stop, grace)
 
     def _stop(self, grace: Micros) -> None:
-        self._grace = min(self._grace, grace) if self._stop_wanted.is_set() else grace
-        self._stop_wanted.set()
+        self._farewell.want(grace)
         self._wake.set()
         self._finished.set()
 
@@ -166,15 +171,16 @@ class Engine:
             beginning = asyncio.create_task(self._begin())
             tasks.append(beginning)
             if not await self._first_of(beginning):
-                await self._say_ended()
+                await self._farewell.say_ended()
                 return
             taking = asyncio.create_task(self._taking())
-            others = [asyncio.create_task(step()) for step in (self._settling, self._roster.watch, self._tending)]
+            steps = (self._settling, self._roster.watch, self._tending, self._farewell.desert)
+            others = [asyncio.create_task(step()) for step in steps]
             tasks += [taking, *others]
             done, _ = await asyncio.wait([taking, *others], return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-            await self._wind_down()
+            await self._farewell.wind_down()
         except GateClosed:
             _LOG.warning("stopped while the store was away; runs that were not settled become due by themselves")
         finally:
@@ -182,11 +188,11 @@ class Engine:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            tell(self._observer, Stopped(handed_back=self.handed_back))
+            tell(self._observer, Stopped(handed_back=self._farewell.handed_back))
 
     async def _first_of(self, beginning: asyncio.Task[None]) -> bool:
         """Wait for the beginning or for a stop; True when there is something to go on with."""
-        stop = asyncio.create_task(self._stop_wanted.wait())
+        stop = asyncio.create_task(self._farewell.wanted())
         await asyncio.wait([beginning, stop], return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
         if beginning.done():
@@ -205,38 +211,10 @@ class Engine:
         await self._watchdog.check_all()
         _LOG.info("worker %s runs %d jobs, %d at once", self._worker, len(self.rules.runnable), self._concurrency)
 
-    async def _wind_down(self) -> None:
-        """Let runs end, hand back the rest, leave nothing unsaid."""
-        await self._until(lambda: not self._busy(), lambda: self._grace)
-        left = [run for run in self._roster.active if not run.stop_reason]
-        if left:
-            _LOG.info("%d runs are handed back", len(left))
-        self._roster.stop(left, "handed_back", patience=2 * SECOND)
-        self.handed_back = len(left)
-        await self._until(lambda: not self._roster.active, lambda: 3 * SECOND)
-        for run in list(self._roster.active):
-            self._roster.give_up(run)
-        await self._until(lambda: not self._busy(), lambda: 10 * SECOND)
-        await self._gate.call(self.duty.beat, ended=True)
-
-    def _busy(self) -> bool:
-        return bool(self._roster.active) or len(self.inbox) > 0 or self._recorder.is_busy
-
-    async def _say_ended(self) -> None:
-        """Say that we stop before we began; a store that is away is not waited for."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._gate.call(self.duty.beat, ended=True), timeout=2)
-
-    async def _until(self, is_so: Callable[[], bool], patience: Callable[[], Micros]) -> None:
-        """Wait until it is so, at most for ``patience`` (asked again each time: a second signal shortens it)."""
-        began = self._clock.boot()
-        while not is_so() and self._clock.boot() - began < patience():  # noqa: ASYNC110 - several things may change
-            await asyncio.sleep(0.01)
-
     # -- taking ---------------------------------------------------------------------------------------
 
     async def _taking(self) -> None:
-        while not self._stop_wanted.is_set():
+        while not self._farewell.is_wanted:
             self._wake.clear()  # before the take: what becomes due during it wakes us again
             free = self._roster.free()
             if free <= 0:

@@ -21,6 +21,7 @@ from noonmark.core.model import SECOND, Micros, WorkerInfo
 from noonmark.core.times import tzdata_version
 from noonmark.engine import host
 from noonmark.engine.callbacks import Callbacks
+from noonmark.engine.errors import GateClosed
 from noonmark.engine.executor import Executors
 from noonmark.engine.gate import StoreGate
 from noonmark.engine.leases import HEARTBEAT_TTL, Keeper
@@ -47,7 +48,8 @@ class Worker:
     """Takes due occurrences from a store and runs them.
 
     Args:
-        store: where the occurrences live; it stays open when the worker ends.
+        store: where the occurrences live, or what opens it, which is called again and again while the store is away;
+            it stays open when the worker ends.
         registry: which function runs which job.
         clock: the machine's clocks; None: this machine's.
         name: shown to people; "" = host and pid.
@@ -61,7 +63,7 @@ class Worker:
 
     def __init__(
         self,
-        store: Store,
+        store: Store | Callable[[], Store],
         registry: Registry,
         *,
         clock: Clock | None = None,
@@ -75,7 +77,7 @@ class Worker:
     ) -> None:
         if concurrency < 1:
             raise ValueError(f"concurrency must be at least 1, not {concurrency}")
-        self._store = store
+        self._given = store
         self._registry = registry
         self._clock = clock or SystemClock()
         self._grace = grace
@@ -88,6 +90,7 @@ class Worker:
         self._gate: StoreGate | None = None
         self._give_up: threading.Timer | None = None
         self._stopping = False
+        self._is_opening = False
         self._error: BaseException | None = None
         # The heartbeat carries the names, so there must not be a hundred thousand of them.
         jobs = tuple(sorted(job.name for job in registry.jobs())[:NAMES_SHOWN])
@@ -125,6 +128,8 @@ class Worker:
         engine, gate = self._engine, self._gate
         if engine is not None:
             engine.stop(allowed)
+        if gate is not None and self._is_opening:
+            gate.give_up()
         if gate is not None:
             # The last resort for a store that stays away: nobody waits for it longer than for the jobs.
             if self._give_up is not None:
@@ -168,8 +173,9 @@ class Worker:
         keeper: Keeper | None = None
         executor: Executors | None = None
         try:
+            store = self._reach(gate)
             engine = Engine(
-                self._store,
+                store,
                 gate,
                 self._registry,
                 clock=self._clock,
@@ -183,20 +189,32 @@ class Worker:
                 expect_renewal=lambda at: keeper.expect(at) if keeper is not None else None,
             )
             keeper = Keeper(engine.duty, self._clock)
-            executor = Executors(
-                engine.inbox, Callbacks(self._store, gate, self.info.id, self._clock, engine.store_now)
-            )
+            executor = Executors(engine.inbox, Callbacks(store, gate, self.info.id, self._clock, engine.store_now))
             engine.bind(executor)
             keeper.start()
             self._engine = engine
             if self._stopping:  # stop() came before there was an engine
                 engine.stop(self._grace)
             loop.run_until_complete(engine.run())
+        except GateClosed:
+            _LOG.info("stopped before the store could be reached")
         except BaseException as error:
             self._error = error
             _LOG.error("the worker stops: %s", error)
         finally:
             self._clean_up(keeper, executor, gate, loop)
+
+    def _reach(self, gate: StoreGate) -> Store:
+        """Return the store, however long it is away; a stop ends the wait at once, for nothing is held yet."""
+        if not callable(self._given):
+            return self._given
+        self._is_opening = True
+        if self._stopping:
+            gate.give_up()
+        try:
+            return gate.submit(self._given).result()
+        finally:
+            self._is_opening = False
 
     def _clean_up(
         self, keeper: Keeper | None, executor: Executors | None, gate: StoreGate, loop: asyncio.AbstractEventLoop

@@ -19,11 +19,17 @@ kind                    fields
 ``note``                those of ``Note``, with ``occurrence_id``
 ``alert``               those of ``Alert``
 ``ledger``              those of ``LedgerLine``
-``counter``             ``name value``: counts that no row tells (``stale_refused``, ``duplicates_refused``)
+``counter``             ``name value``: counts that no row tells and that are not 0 (``stale_refused``,
+                        ``duplicates_refused``)
 ======================  ====================================================================================
 
+Values are JSON values: enums are their text, flags are booleans, a fact's value is the value itself.  ``run_fence`` and
+``run_worker`` are those of the attempt that the row tells, 0 and "" where none is; ``answered`` is the last fence that had
+its outcome.  What comes in goes out again record for record (``noonmark.testing.conformance.archive_cases``).
+
 Not copied: workers (they register themselves), remembered requests (an hour's memory; identities and fences still hold),
-wake rows (the copy wakes whatever waits for a fact that moved).
+wake rows (the last page wakes whatever waits for a fact that moved).  Open rows that only one worker may take would wait
+for ever where that worker is unknown: the last page leaves word that those workers are gone, so the next take ends them.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ Rule of the file: every value comes from the dice alone, so that one number repe
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from noonmark.core.lifecycle import next_state
@@ -19,9 +21,12 @@ from noonmark.core.model import (
     NewOccurrence,
     Occurrence,
     Origin,
+    Passed,
+    State,
 )
 from noonmark.ports.store import Store
 from noonmark.testing.builders import LEASE
+from noonmark.testing.twins import Twin
 
 JOBS, WORKERS, KEYS = ("job", "other"), ("w1", "w2", "w3"), ("k1", "k2", "k3")
 FLAGS = ("flag:a", "flag:b", "success:job::2026-11-28")
@@ -53,6 +58,71 @@ def draw_row(dice: random.Random, now: Micros, store: Store, *, later: bool = Fa
         "worker": dice.choice(("", "", "", "w1")),
     }
     return NewOccurrence(**(drawn | fixed))
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """What a rule leaves behind; ``passed`` once for each of the two stores, which have ids and fences of their own."""
+
+    passed: tuple[tuple[Passed, ...], ...]
+    adds: tuple[NewOccurrence, ...]
+
+
+def draw_leaving(dice: random.Random, now: Micros, twins: Sequence[Twin], job: str, *, is_step: bool) -> Leaving:
+    """Draw what a rule leaves behind: as life has it, its overdue frontier rows and the moments after them.
+
+    ``is_step``: the rule stays, so that one of the moments may be the next frontier.
+    """
+    overdue = sorted(
+        spot
+        for spot, row in twins[0].rows.items()
+        if row.job == job and row.frontier and row.due_at is not None and row.due_at <= now
+    )
+    if not overdue or dice.randint(0, 4) == 0:
+        return Leaving(passed=tuple(() for _ in twins), adds=())
+    gone = [(spot, dice.choice(("", "skip_superseded", "skip_guard"))) for spot in overdue if dice.randint(0, 3)]
+    old = 1 if dice.randint(0, 5) == 0 else 0  # somebody looked since it was read
+    words = {"code": "superseded", "detail": '{"late": 1}', "checks": "[1]"}
+    passed = tuple(
+        tuple(
+            Passed(occurrence_id=twin.rows[spot].id, fence=twin.rows[spot].fence - old, verdict=verdict, **words)
+            for spot, verdict in gone
+        )
+        for twin in twins
+    )
+    return Leaving(passed=passed, adds=_draw_moments(dice, now, twins[0].store, job, is_step=is_step))
+
+
+def _draw_moments(
+    dice: random.Random, now: Micros, store: Store, job: str, *, is_step: bool
+) -> tuple[NewOccurrence, ...]:
+    adds = [
+        draw_row(dice, now, store, job=job, origin=Origin.SCHEDULE, claim=False, again=False, worker="")
+        for _ in range(dice.randint(0, 2))
+    ]
+    if dice.choice((True, False)):
+        begin = now - SECOND * dice.choice((90, 60, 30))
+        adds.append(
+            draw_row(
+                dice,
+                now,
+                store,
+                job=job,
+                later=True,
+                worker="",
+                identity=f"g:{begin}",
+                scheduled_for=begin,
+                due_at=None,
+                state=State.SKIPPED,
+                verdict="skip_superseded",
+                code="passed_over",
+                range_until=begin + 20 * SECOND,
+                range_count=dice.randint(2, 9),
+            )
+        )
+    if is_step and dice.choice((True, False)):
+        adds.append(draw_row(dice, now, store, job=job, later=True, frontier=True, worker=""))
+    return tuple(adds)
 
 
 def draw_outcome(dice: random.Random, now: Micros, store: Store, row: Occurrence) -> dict[str, Any]:

@@ -38,6 +38,11 @@ class DirectGate:
         self.is_dead = False
         self.calls: list[str] = []
 
+    @property
+    def away_since(self) -> Micros | None:
+        """Boot-clock moment since which the store does not answer, None while it does."""
+        return self._outage.since
+
     def before(self, verb: str, act: Callable[[], None]) -> None:
         """Do something at the very moment before the next call of a verb."""
         self._before[verb].append(act)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ from noonmark.ports.clock import Clock
 from noonmark.ports.store import Store
 from noonmark.testing.builders import LEASE, make_worker
 from noonmark.testing.clock import VirtualClock
-from noonmark.testing.draws import FLAGS, JOBS, KEYS, SLOTS, WORKERS, draw_outcome, draw_row
+from noonmark.testing.draws import FLAGS, JOBS, KEYS, SLOTS, WORKERS, Leaving, draw_leaving, draw_outcome, draw_row
 from noonmark.testing.twins import Spot, Twin, assert_same
 
 ACTS = {
@@ -94,6 +95,7 @@ class Lockstep(RuleBasedStateMachine):
     @rule(dice=DICE, job=st.sampled_from(JOBS), digest=st.sampled_from("abc"), wrong=st.booleans())
     def activate(self, dice: random.Random, job: str, digest: str, wrong: bool) -> None:
         expected = 99 if wrong and dice.choice((True, False)) else self._job(job).revision
+        left = self._leaving(dice, job, is_step=digest == self._job(job).digest)
         worker = dice.choice(("", "", "w1", "w2"))
         frontiers = tuple(
             draw_row(
@@ -108,7 +110,7 @@ class Lockstep(RuleBasedStateMachine):
             )
             for subject in dice.choice(((), ("",), ("", "s")))
         )
-        self._activate(job, frontiers, digest, expected)
+        self._activate(job, frontiers, digest, expected, left)
 
     @rule(
         worker=st.sampled_from(WORKERS),
@@ -212,6 +214,21 @@ class Lockstep(RuleBasedStateMachine):
                 )
             )
 
+    @rule(dice=DICE, job=st.sampled_from(JOBS), since=st.sampled_from((None, 0, 45, -5)))
+    def end_a_job(self, dice: random.Random, job: str, since: int | None) -> None:
+        """Take a rule back as of some seconds ago (None: as the store sees it), with what it leaves behind."""
+        has_series = any(row.job == job and row.frontier for row in self.twins[0].rows.values())
+        if not has_series and dice.randint(0, 4):
+            return  # too often, and no job would have a rule for long
+        left = self._leaving(dice, job, is_step=False)
+        request = self._request()
+        until = None if since is None else self.now - since * SECOND
+        acts = [
+            Act(kind="end_job", actor="ada", reason="why", job=job, effective_at=until, passed=passed, adds=left.adds)
+            for passed in left.passed
+        ]
+        self._both(lambda twin: twin.store.act(request, acts[self.twins.index(twin)], at=self.now))
+
     @rule(kind=st.sampled_from(("pause", "resume")), job=st.sampled_from((*JOBS, "nobody")))
     def act_on_a_job(self, kind: str, job: str) -> None:
         request = self._request()
@@ -308,13 +325,25 @@ class Lockstep(RuleBasedStateMachine):
             return dice.choice(fitting)
         return dice.choice(spots) if spots else None
 
-    def _activate(self, job: str, frontiers: tuple[NewOccurrence, ...], digest: str, expected: int) -> None:
+    def _activate(
+        self, job: str, frontiers: tuple[NewOccurrence, ...], digest: str, expected: int, left: Leaving | None = None
+    ) -> None:
         request = self._request()
         change = Activation(
             name=job, rule=f'{{"v": "{digest}"}}', digest=digest, expected_revision=expected, effective_at=self.now,
-            frontiers=frontiers,
+            frontiers=frontiers, adds=left.adds if left else (),
         )  # fmt: skip
-        self._both(lambda twin: twin.store.activate(request, [change], actor="ada", at=self.now))
+        changes = [replace(change, passed=passed) for passed in (left.passed if left else ((), ()))]
+        self._both(
+            lambda twin: twin.store.activate(request, [changes[self.twins.index(twin)]], actor="ada", at=self.now)
+        )
+
+    def _leaving(self, dice: random.Random, job: str, *, is_step: bool) -> Leaving:
+        """Draw what a rule leaves behind; half the time nobody was awake until its frontier was overdue."""
+        due = [row.due_at for row in self.twins[0].rows.values() if row.job == job and row.frontier and row.due_at]
+        if due and dice.randint(0, 1):
+            self.clock.advance(max(0, min(due) - self.now) + dice.choice((0, 1, 40)) * SECOND)
+        return draw_leaving(dice, self.now, self.twins, job, is_step=is_step)
 
     def _settle(self, worker: str, outcomes: list[tuple[Spot, tuple[int, int] | None, dict[str, Any]]]) -> None:
         request = self._request()

@@ -32,7 +32,7 @@ def noonmark(desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.setenv("LANG", "C.UTF-8")
     monkeypatch.setenv("NOONMARK_URL", "desk://")
     monkeypatch.setenv("NOONMARK_ACTOR", "ann")
-    monkeypatch.setattr(noonmark.wiring, "open_store", lambda _: desk.store)
+    monkeypatch.setattr(noonmark.wiring, "open_store", lambda _url, **_options: desk.store)
 
     def call(*args: str) -> Answer:
         code = main([*args])

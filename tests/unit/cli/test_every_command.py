@@ -45,6 +45,9 @@ CALLS: dict[str, tuple[str, ...]] = {
     "leases": ("leases",),
     "verify": ("verify",),
     "rules": ("rules", "check", "noonmark.yaml"),
+    "end": ("end", "digest", "--reason", "moved elsewhere"),
+    "doctor": ("doctor",),
+    "store": ("store", "migrate", "sqlite:///noonmark.db", "--sql"),
     "version": ("version",),
     "schema": ("schema",),
 }

@@ -19,6 +19,11 @@ def carry_out(here: Session, act: Act, *, done: str, what: str) -> int:
         if act.key is not None:
             raise NotFound("no_open_key", "do_key_job", key=act.key)
         raise NotFound("no_occurrence", "do_history", number=act.occurrence_id)
+    return answered(here, act, answer, done=done, what=what)
+
+
+def answered(here: Session, act: Act, answer: Acted, *, done: str, what: str) -> int:
+    """Say how an act that was carried out went."""
     plain = {
         "v": 1,
         "outcome": answer.outcome,
@@ -60,6 +65,8 @@ def _said(here: Session, act: Act, answer: Acted, done: str, what: str) -> str:
             return here.word("is_noted", names=names)
         case "requested":
             return here.word("is_asked_to_stop", names=names)
+        case "already_done" if act.kind == "end_job":
+            return here.word("already_ended", names=names)
         case "already_done" if act.kind in ("pause", "resume"):
             return here.word("already_paused" if act.kind == "pause" else "already_resumed", names=names)
         case "already_done":

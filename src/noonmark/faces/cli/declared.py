@@ -26,7 +26,9 @@ def stored_or_declared(here: Session, name: str, app: str | None) -> tuple[Job, 
 
 
 def readable(row: JobRow) -> Job:
-    """Return the rule of a stored job, or say that this version cannot read it."""
+    """Return the rule of a stored job, or say that it was ended or that this version cannot read it."""
+    if not row.rule:
+        raise problems.Trouble("job_ended", job=row.name, code=problems.NOT_FOUND)
     job = read_rule(row)
     if job is None:
         raise problems.Trouble("rule_unreadable", job=row.name, code=problems.UNREACHABLE)

@@ -74,7 +74,7 @@ def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
     recent = _recent(here, row.name, voice.now)
     last = next((other for other in recent if other.verdict != Verdict.SKIP_DUPLICATED), None)
     coming = _next(here, row, job, voice)
-    schedule = _schedule(here, job) if job is not None else "?"
+    schedule = _schedule(here, job) if job is not None else "?" if row.rule else here.word("ended_mark")
     strip = "".join(_glyph(here, outcome_of(other, voice.now)) for other in reversed(recent[:STRIP]))
     plain = {
         "job": row.name,
@@ -90,6 +90,7 @@ def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
             "key": last.key,
         },
         "paused": row.paused,
+        "ended": not row.rule,
         "revision": row.revision,
         "recent": [outcome_of(other, voice.now) for other in reversed(recent[:STRIP])],
     }

@@ -42,18 +42,7 @@ class Session:
     @cached_property
     def store(self) -> Store:
         """The store; a file that is not there is trouble, unless this command may create one."""
-        from noonmark.wiring import open_store, shown
-
-        url = self.settings.store_url
-        if url.startswith("memory:"):
-            raise problems.Trouble("memory_store", code=problems.UNREACHABLE)
-        path = sqlite_path(url)
-        if path is not None and not self._create and not path.exists():
-            raise problems.Trouble("no_store", path=str(path), code=problems.UNREACHABLE)
-        try:
-            return open_store(url)
-        except ValueError as error:
-            raise problems.Trouble("no_open", url=shown(url), error=str(error)) from None
+        return open_at(self.settings.store_url, create=self._create)
 
     @cached_property
     def now(self) -> Micros:
@@ -158,6 +147,27 @@ class Session:
             start = colours.get(line[:4])
             lines.append(f"{start}{line[:4]}\x1b[0m{line[4:]}" if start else line)
         return "\n".join(lines)
+
+
+def open_at(url: str, *, create: bool = False, unfinished: bool = False) -> Store:
+    """Open a store for the command line.
+
+    Args:
+        url: where.
+        create: a SQLite file that is not there may be made.
+        unfinished: so may a store into which a copy is under way.
+    """
+    from noonmark.wiring import open_store, shown
+
+    if url.startswith("memory:"):
+        raise problems.Trouble("memory_store", code=problems.UNREACHABLE)
+    path = sqlite_path(url)
+    if path is not None and not create and not path.exists():
+        raise problems.Trouble("no_store", path=str(path), code=problems.UNREACHABLE)
+    try:
+        return open_store(url, unfinished=unfinished)
+    except ValueError as error:
+        raise problems.Trouble("no_open", url=shown(url), error=str(error)) from None
 
 
 @contextmanager

@@ -48,6 +48,30 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("{error}", "", "try again, or name another store with --url"),
         ("{error}", "", "请重试，或用 --url 指定另一个存储"),
     ),
+    "store_which": (
+        (
+            "say what to do: migrate, or copy FROM TO",
+            "--sql goes with migrate, --go and --while-workers-run with copy",
+            "noonmark store copy sqlite:///.noonmark/noonmark.db postgresql://host/database",
+        ),
+        (
+            "请指明要做什么：migrate，或 copy 源 目标",
+            "--sql 用于 migrate，--go 和 --while-workers-run 用于 copy",
+            "noonmark store copy sqlite:///.noonmark/noonmark.db postgresql://主机/数据库",
+        ),
+    ),
+    "no_archive": (
+        (
+            "the store {url} cannot be copied",
+            "it does not offer the archive of noonmark.ports.archive",
+            "ask its makers for it; noonmark.testing.conformance.archive_cases tries it",
+        ),
+        (
+            "存储 {url} 无法复制",
+            "它没有实现 noonmark.ports.archive",
+            "请联系其作者；noonmark.testing.conformance.archive_cases 可用于检验",
+        ),
+    ),
     "file_unusable": (
         ("cannot use {path}: {error}", "", "check the name, and that you may read and write there"),
         ("无法使用 {path}：{error}", "", "请检查名称以及读写权限"),
@@ -117,6 +141,18 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
     "app_broken": (
         ("{app} cannot be loaded: {error}", "{where}", "mend that line, then start it again"),
         ("无法加载 {app}：{error}", "{where}", "修好这一行，再重新启动"),
+    ),
+    "job_ended": (
+        (
+            "the job {job} was ended",
+            "its rule was taken back; its history stays: noonmark history --job {job}",
+            "to begin it again: noonmark rules apply FILE, or start a worker whose app declares it",
+        ),
+        (
+            "任务 {job} 已终止",
+            "它的规则已收回；历史仍在：noonmark history --job {job}",
+            "若要重新开始：noonmark rules apply 文件，或启动声明了它的 worker",
+        ),
     ),
     "rule_unreadable": (
         (
@@ -248,6 +284,18 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
             "name another folder: --dir FOLDER",
         ),
         ("{folder} 不是空目录，也不是演示留下的", "演示不删除不是它写的东西", "请换一个目录：--dir 目录"),
+    ),
+    "demo_url": (
+        (
+            "the demo cannot make a namespace of its own at {url}",
+            "on a server it plays in a fresh schema (PostgreSQL) or namespace (Redis) and erases it at the end",
+            "leave --url out, and --dir says where it writes its file",
+        ),
+        (
+            "演示无法在 {url} 建立自己的命名空间",
+            "在服务器上它使用新的 schema（PostgreSQL）或 namespace（Redis），结束时清除",
+            "请去掉 --url，用 --dir 指定写文件的目录",
+        ),
     ),
     "demo_no_folder": (
         ("cannot make the folder {folder}: {error}", "", "name another: --dir FOLDER"),

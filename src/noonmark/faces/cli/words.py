@@ -6,7 +6,10 @@ Rule of the file: only text.  Both languages have the same names in braces, whic
 
 from __future__ import annotations
 
+from noonmark.faces.cli.store_words import STORE_WORDS
+
 WORDS: dict[str, tuple[str, str]] = {
+    **STORE_WORDS,
     # -- headers: columns between bars
     "jobs_header": ("JOB|SCHEDULE|NEXT|LAST|RECENT", "任务|时间表|下一次|最近一次|近况"),
     "history_header": ("ID|JOB|DUE|OUTCOME|LATE|TRY|KEY|REASON", "编号|任务|时刻|结果|晚|次|键|原因"),
@@ -17,6 +20,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "next_header": ("WHEN|UTC|IN|JOB|NOTE", "何时|UTC|还有|任务|说明"),
     # -- jobs
     "paused_mark": ("(paused)", "（已暂停）"),
+    "ended_mark": ("(ended)", "（已终止）"),
     "no_jobs": (
         "No jobs yet. A worker registers the jobs of its app: noonmark init, then noonmark dev jobs.py",
         "还没有任务。worker 启动时会登记其任务：先 noonmark init，再 noonmark dev jobs.py",
@@ -74,6 +78,11 @@ WORDS: dict[str, tuple[str, str]] = {
     "is_skipped": ("{names} will not run", "{names} 不再运行"),
     "is_paused": ("{names} is paused", "{names} 已暂停"),
     "is_resumed": ("{names} is resumed", "{names} 已恢复"),
+    "is_ended": (
+        "{names} is ended: nothing new falls due; its history and keys stay",
+        "{names} 已终止：不再有新的时刻；历史和键保留",
+    ),
+    "already_ended": ("{names} was ended already, nothing was changed", "{names} 本来就已终止，未作改动"),
     "is_asked_to_stop": ("{names} is running: its worker was asked to stop", "{names} 正在运行：已请求其停止"),
     "is_noted": (
         "{names} will be cancelled when its moment comes",

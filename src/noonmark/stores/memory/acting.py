@@ -180,6 +180,7 @@ def _pause(tables: Tables, job: JobRow, wish: Act, now: Micros) -> Acted:
     )
     tables.rules_version += 1
     tables.wakes[f"pause:{job.name}"] = None
+    _log_job(tables, job, wish, now)
     return Acted(outcome="done")
 
 
@@ -190,8 +191,13 @@ def _end_job(tables: Tables, job: JobRow, wish: Act, now: Micros) -> Acted:
         return Acted(outcome="refused")
     until = now if wish.effective_at is None else min(wish.effective_at, now)
     ended = replace(job, rule="", digest="", revision=job.revision + 1, effective_at=until, event="")
-    put(tables, ended)
+    put(tables, ended, actor=wish.actor, now=now)
     adds = [replace(new, gated=True) for new in wish.adds]
     leave(tables, ended, wish.passed, adds, actor=wish.actor, now=now)
     meet(tables, ended, (), workers=None, actor=wish.actor, now=now)
+    _log_job(tables, ended, wish, now)
     return Acted(outcome="done")
+
+
+def _log_job(tables: Tables, job: JobRow, wish: Act, now: Micros) -> None:
+    tables.log_job(job, now, event=wish.kind, detail=_said("", wish)["detail"], actor=wish.actor)

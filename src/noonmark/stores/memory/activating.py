@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from noonmark.core.model import Activation, JobRow, Micros, NewOccurrence, Occurrence, Origin, Passed, State, Verdict
+from noonmark.stores.memory.rows import stamped
 from noonmark.stores.memory.settling import reopen
-from noonmark.stores.memory.tables import Tables, stamped
+from noonmark.stores.memory.tables import Tables
 
 
 def activate(tables: Tables, change: Activation, actor: str, now: Micros) -> JobRow:
@@ -29,7 +30,7 @@ def activate(tables: Tables, change: Activation, actor: str, now: Micros) -> Job
         effective_at=change.effective_at,
         event=change.event,
     )
-    put(tables, job)
+    put(tables, job, actor=actor, now=now)
     met = [replace(new, gated=True) for new in change.adds]  # take knows nothing of the new gates
     leave(tables, job, change.passed, met, actor=actor, now=now)
     workers = {"", *(new.worker for new in change.frontiers)}
@@ -61,10 +62,11 @@ def leave(
             tables.insert(replace(new, revision=job.revision) if new.state is State.PENDING else new, now)
 
 
-def put(tables: Tables, job: JobRow) -> None:
+def put(tables: Tables, job: JobRow, *, actor: str, now: Micros) -> None:
     """Put a new revision in force."""
     tables.jobs[job.name] = job
     tables.revisions.append(job)
+    tables.revised.append((actor, now))
     tables.rules_version += 1
 
 

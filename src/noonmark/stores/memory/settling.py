@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from noonmark.core.lifecycle import effective_event, is_end, next_state
 from noonmark.core.model import SECOND, Event, Micros, NewOccurrence, Occurrence, Settled, Settlement, State, Verdict
-from noonmark.stores.memory.tables import Tables, stamped
+from noonmark.stores.memory.rows import stamped
+from noonmark.stores.memory.tables import Tables
 from noonmark.stores.memory.taking import begin_run
 
 CANCEL_WITHIN: Micros = SECOND
@@ -56,7 +57,7 @@ def _is_answered(tables: Tables, row: Occurrence, item: Settlement) -> bool:
     """Has this fence had its outcome already?  A start is one, while the run that it began goes on under its fence."""
     if item.event in STARTS and row.fence == item.fence and row.state is State.RUNNING and not row.looking:
         return True
-    return (item.occurrence_id, item.fence) in tables.answered
+    return item.fence in tables.answered.get(item.occurrence_id, ())
 
 
 def _passes_on(row: Occurrence, item: Settlement) -> bool:
@@ -128,7 +129,7 @@ def _begin(tables: Tables, row: Occurrence, item: Settlement, now: Micros) -> Oc
 
 def _finish(tables: Tables, row: Occurrence, item: Settlement, event: Event, state: State, now: Micros) -> None:
     """Leave the lease: the row waits, is tried again later, or ends."""
-    tables.answered.add((row.id, item.fence))
+    tables.answer(row.id, item.fence, parked=event is Event.PARK)
     fields = _words(row, item, event=event)
     if event is not Event.PARK:
         tables.end_attempt(row.id, OUTCOME_OF_ATTEMPT.get(state, "failed"), now, item.error)

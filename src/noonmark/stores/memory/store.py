@@ -7,6 +7,7 @@ the module named after it.
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast
@@ -35,9 +36,11 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
+from noonmark.ports.doctor import Finding
 from noonmark.ports.store import Capability
-from noonmark.stores.memory import acting, activating, reading, settling, taking
+from noonmark.stores.memory import acting, activating, archive, reading, settling, taking
 from noonmark.stores.memory.tables import Tables
 
 Answer = TypeVar("Answer")
@@ -57,6 +60,7 @@ class MemoryStore:
         self._boot_id = self._clock.boot_id()
         self._lock = threading.RLock()
         self._tables = Tables()
+        self._id = uuid.uuid4().hex
         self._answers: dict[tuple[str, str], tuple[Micros, Any]] = {}
         self._listeners: list[Callable[[], None]] = []
 
@@ -213,6 +217,46 @@ class MemoryStore:
         """Count, for backlog and overview."""
         with self._lock:
             return reading.tallies(self._tables, self.now(), revisions=revisions)
+
+    # -- the archive and the doctor --------------------------------------------------------------
+
+    def store_id(self) -> str:
+        """Return the name that this store was given when it was made."""
+        return self._id
+
+    def export_page(self, cursor: str, limit: int) -> Page:
+        """Read records from the cursor on; see ``ports/archive.py``."""
+        with self._lock:
+            return archive.export_page(self._tables, cursor, limit)
+
+    def import_page(self, source: str, page: Page) -> None:
+        """Write a page of another store; see ``ports/archive.py``."""
+        with self._lock:
+            archive.import_page(self._tables, source, page, self.now())
+            listeners = list(self._listeners)
+        for tell in listeners:
+            tell()
+
+    def import_state(self) -> Import | None:
+        """Return how far an import has come."""
+        with self._lock:
+            return self._tables.imported
+
+    def count_records(self) -> Mapping[str, int]:
+        """Count the records of each kind."""
+        with self._lock:
+            return archive.count_records(self._tables)
+
+    def diagnose(self) -> list[Finding]:
+        """Say the one thing there is to say."""
+        return [
+            Finding(
+                code="memory_forgets",
+                level="warn",
+                sentence="The store is in this process's memory: whatever it holds is gone when the process ends.",
+                remedy="Use sqlite:///PATH for a store that stays.",
+            )
+        ]
 
     # -- the rest ------------------------------------------------------------------------------
 

@@ -30,6 +30,8 @@ from noonmark.core.model import (
     Verdict,
     WorkerInfo,
 )
+from noonmark.ports.archive import Import
+from noonmark.stores.memory.rows import made
 
 YIELDING = frozenset({State.SKIPPED, State.CANCELLED})
 """Holders that give their key up to a person's run or backfill."""
@@ -55,12 +57,16 @@ class Tables:
     alerts: list[Alert] = field(default_factory=list)
     jobs: dict[str, JobRow] = field(default_factory=dict)
     revisions: list[JobRow] = field(default_factory=list)
+    revised: list[tuple[str, Micros]] = field(default_factory=list)  # by whom and when, one per revision
     workers: dict[str, WorkerInfo] = field(default_factory=dict)
-    answered: set[tuple[int, int]] = field(default_factory=set)  # (occurrence, fence) that had its outcome
+    answered: dict[int, set[int]] = field(default_factory=dict)  # occurrence -> fences that had their outcome
+    looked: dict[int, set[int]] = field(default_factory=dict)  # those of them that no attempt tells, parks left out
+    imported: Import | None = None
     rules_version: int = 0
     stale_refused: int = 0
     duplicates_refused: int = 0
     last_seq: int = 0
+    last_id: int = 0
 
     # -- rows ---------------------------------------------------------------------------------
 
@@ -88,7 +94,8 @@ class Tables:
 
     def insert(self, new: NewOccurrence, now: Micros) -> Added:
         """Insert a row whose identity is new; where its key is held it is recorded as a duplicate."""
-        row = self.put(_row(len(self.rows) + 1, new, now))
+        self.last_id += 1
+        row = self.put(made(self.last_id, new, now))
         self.by_identity[(new.job, new.subject, new.identity)] = row.id
         if not new.claim or is_end(row.state):
             return Added(outcome="added", id=row.id)
@@ -219,6 +226,13 @@ class Tables:
         )
         self.attempts.setdefault(row.id, []).append(attempt)
 
+    def answer(self, row_id: int, fence: int, *, parked: bool) -> None:
+        """Remember that this fence had its outcome; called before the attempt it may have run is ended."""
+        self.answered.setdefault(row_id, set()).add(fence)
+        tries = self.attempts.get(row_id)
+        if not parked and not (tries and tries[-1].outcome == "running"):
+            self.looked.setdefault(row_id, set()).add(fence)
+
     def end_attempt(self, row_id: int, outcome: str, now: Micros, error: str | None = None) -> None:
         """Record how the running attempt ended; where none runs (a lost one was looked at) nothing happens."""
         tries = self.attempts.get(row_id)
@@ -264,6 +278,15 @@ class Tables:
         else:
             lines.append(line)
 
+    def log_job(self, job: JobRow, now: Micros, *, event: str, detail: str, actor: str) -> None:
+        """Append a ledger line about a whole job; it stands under no occurrence (0)."""
+        self.last_seq += 1
+        line = LedgerLine(
+            seq=self.last_seq, occurrence_id=0, job=job.name, at=now, last_at=now, count=1, event=event, verdict="",
+            code="", detail=detail, checks="[]", worker="", fence=0, revision=job.revision, actor=actor,
+        )  # fmt: skip
+        self.ledger.setdefault(0, []).append(line)
+
     def close_alerts(self, row_id: int, now: Micros) -> None:
         """Close what is open about a row that a person has dealt with."""
         self.alerts = [
@@ -291,7 +314,7 @@ class Tables:
         if index is None:
             self.alerts.append(
                 Alert(
-                    id=len(self.alerts) + 1,
+                    id=max((alert.id for alert in self.alerts), default=0) + 1,
                     job=write.job,
                     kind=write.kind,
                     level=write.level,
@@ -325,63 +348,3 @@ def _gives_way(holder: Occurrence, origin: Origin, *, again: bool) -> bool:
 
 def _says_the_same(last: LedgerLine, line: LedgerLine) -> bool:
     return (last.event, last.verdict, last.code, last.detail) == (line.event, line.verdict, line.code, line.detail)
-
-
-def stamped(new: NewOccurrence) -> dict[str, Any]:
-    """Return the fields that a rule yields anew for a moment: the gates, the key, the revision and when it is due."""
-    return {
-        "key": new.key,
-        "due_at": new.scheduled_for if new.due_at is None else new.due_at,
-        "scheduled_for": new.scheduled_for,
-        "nominal": new.nominal,
-        "business_date": new.business_date,
-        "not_before": new.not_before,
-        "not_after": new.not_after,
-        "expires_at": new.expires_at,
-        "frontier": new.frontier,
-        "gated": new.gated,
-        "params": new.params,
-        "revision": new.revision,
-        "queue": new.queue,
-        "priority": new.priority,
-    }
-
-
-def _row(row_id: int, new: NewOccurrence, now: Micros) -> Occurrence:
-    ended = is_end(new.state)
-    fields = stamped(new)
-    if ended:
-        fields["due_at"] = None
-    return Occurrence(
-        id=row_id,
-        job=new.job,
-        subject=new.subject,
-        identity=new.identity,
-        generation=0,
-        claimed=False,
-        state=new.state,
-        origin=new.origin,
-        worker=new.worker,
-        attempt=0,
-        takeovers=0,
-        lost=0,
-        fence=0,
-        holder="",
-        looking=False,
-        cancel_requested=False,
-        verdict=new.verdict,
-        code=new.code,
-        detail="{}",
-        created_at=now,
-        started_at=None,
-        first_started_at=None,
-        ended_at=now if ended else None,
-        duplicate_of=None,
-        range_until=new.range_until,
-        range_count=new.range_count,
-        result=None,
-        error=None,
-        actor=new.actor,
-        note=new.note,
-        **fields,
-    )

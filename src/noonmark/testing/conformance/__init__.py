@@ -62,4 +62,11 @@ def cases() -> list[Case]:
     return [case for topic in topics for case in collect(topic)]
 
 
-__all__ = ["Case", "Harness", "cases"]
+def archive_cases() -> list[Case]:
+    """Return the cases of ``noonmark.ports.archive``; each runs with an ``Archives`` (``noonmark.testing.archives``)."""
+    from noonmark.testing.conformance import archiving
+
+    return list(collect(archiving, "archives"))
+
+
+__all__ = ["Case", "Harness", "archive_cases", "cases"]

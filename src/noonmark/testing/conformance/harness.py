@@ -190,21 +190,21 @@ class Harness:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One promise of the port, and the function that tries it."""
+    """One promise of the port, and the function that tries it with a ``Harness`` (the archive's: with ``Archives``)."""
 
     topic: str
     name: str
-    run: Callable[[Harness], None]
+    run: Callable[[Any], None]
 
     def __str__(self) -> str:
         return f"{self.topic}: {self.name.replace('_', ' ')}"
 
 
-def collect(topic: ModuleType) -> Iterable[Case]:
-    """Return the cases of a module: its own public functions that take a harness, in file order."""
+def collect(topic: ModuleType, argument: str = "harness") -> Iterable[Case]:
+    """Return the cases of a module: its own public functions that take just this argument, in file order."""
     name = topic.__name__.rpartition(".")[2]
     for function_name, function in vars(topic).items():
         if function_name.startswith("_") or not inspect.isfunction(function):
             continue
-        if function.__module__ == topic.__name__ and list(inspect.signature(function).parameters) == ["harness"]:
+        if function.__module__ == topic.__name__ and list(inspect.signature(function).parameters) == [argument]:
             yield Case(topic=name, name=function_name, run=function)

@@ -1,0 +1,34 @@
+"""Store URLs as text: shown without what must stay secret, and with one option changed.
+
+Promise: a URL that is changed keeps everything else that was written in it, letter by letter.  Rule of the file: whatever
+could be a password is hidden, even where that hides more than it must.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SECRET_OPTION = re.compile(
+    r"(?<![\w%.-])((?:[\w.%-]*(?:pass|pwd|secret|token|credential)[\w.%-]*)\s*=\s*)('[^']*'|[^&\s]+)", re.IGNORECASE
+)
+"""``password=x`` and its kin, in a query string or in libpq's key=value form."""
+_LOOSE_CREDENTIALS = re.compile(r"[^\s/:@]+:[^\s@]+@")
+"""``user:password@`` in what is no URL."""
+
+
+def without_secrets(url: str) -> str:
+    """Return the URL with user and password, and every option that names a secret, replaced by ``***``."""
+    head, separator, rest = url.partition("://")
+    # a path that begins at once has no authority, so no credentials: an @ in it is part of a name
+    if separator and "@" in rest and not rest.startswith("/"):
+        rest = f"***@{rest.rpartition('@')[2]}"
+    elif not separator:
+        head = _LOOSE_CREDENTIALS.sub("***@", head)
+    return _SECRET_OPTION.sub(r"\1***", f"{head}{separator}{rest}")
+
+
+def with_option(url: str, name: str, value: str) -> str:
+    """Return the URL with this option in its query, in the place of one that was there."""
+    head, _, query = url.partition("?")
+    kept = [part for part in query.split("&") if part and part.partition("=")[0] != name]
+    return f"{head}?{'&'.join([*kept, f'{name}={value}'])}"

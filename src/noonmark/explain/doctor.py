@@ -1,0 +1,252 @@
+"""What is right and what is wrong with a store and whoever works with it: the doctor's own questions.
+
+Promises: reads only; every finding says what it means for the jobs and what to do.  Rule of the file: the store's own
+findings come first, and nothing that a store says about itself is said here again.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib import metadata
+
+from noonmark.core.codec import digest
+from noonmark.core.model import SECOND, Cron, Every, Job, JobRow, Micros, Query, WorkerInfo
+from noonmark.core.times import tzdata_version
+from noonmark.explain.awake import is_awake
+from noonmark.explain.find import read_rule
+from noonmark.ports.clock import Clock
+from noonmark.ports.doctor import Diagnoses, Finding
+from noonmark.ports.store import Capability, Store
+
+SKEW: Micros = SECOND
+"""Clocks that are further apart than this are reported; what is due is decided by the store's clock alone."""
+DRIVERS = ("apsw", "psycopg", "redis", "hiredis", "aetcd", "kazoo")
+_SHOWN = 5
+
+_DURABILITY = (
+    (
+        Capability.DURABLE_FAILOVER,
+        "durability_failover",
+        "What was acknowledged survives the loss of the store's machine: a replica had it first.",
+        "",
+    ),
+    (
+        Capability.DURABLE_HOST,
+        "durability_host",
+        "What was acknowledged survives a power cut of the store's machine, but not the loss of its disk.",
+        "",
+    ),
+    (
+        Capability.DURABLE_PROCESS,
+        "durability_process",
+        "What was acknowledged survives the end of the store's process; a power cut may cost the last moments.",
+        "For more: synchronous=FULL (SQLite), appendfsync always (Redis), synchronous_commit on (PostgreSQL).",
+    ),
+)
+
+
+def examine(store: Store, clock: Clock, declared: Iterable[Job] = (), *, version: str = "") -> list[Finding]:
+    """Ask the store, the machine, the workers and the rules.
+
+    Args:
+        store: the store as opened.
+        clock: this machine's.
+        declared: the rules that this folder declares, to be compared with those in force.
+        version: of noonmark here.
+    """
+    own = store.diagnose() if isinstance(store, Diagnoses) else []
+    now = store.now()
+    workers = [worker for worker in store.workers() if is_awake(worker, now)]
+    rows = store.jobs()
+    return [
+        *own,
+        *_promises(store, own),
+        *_clock(store, clock),
+        *_workers(workers, rows, version),
+        *_rules(store, rows, workers),
+        *_declared(rows, declared),
+    ]
+
+
+def of_this_machine(version: str) -> list[Finding]:
+    """Say which versions are in use here."""
+    found = {"python": platform.python_version(), "noonmark": version or "?", "tzdata": tzdata_version() or "?"}
+    for name in DRIVERS:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    detail: dict[str, object] = {"versions": ", ".join(f"{name} {text}" for name, text in found.items())}
+    sentence = f"In use here: {detail['versions']}, on {sys.platform}."
+    detail["platform"] = sys.platform
+    return [Finding(code="versions", level="ok", sentence=sentence, detail=detail)]
+
+
+# -- what the store promises --------------------------------------------------------------------------
+
+
+def _promises(store: Store, own: Sequence[Finding]) -> Iterable[Finding]:
+    can = store.capabilities
+    for capability, code, sentence, remedy in _DURABILITY:
+        if capability in can:
+            weak = capability is Capability.DURABLE_PROCESS
+            yield Finding(code=code, level="warn" if weak else "ok", sentence=sentence, remedy=remedy)
+            break
+    else:
+        sentence = "Nothing survives the end of the store's process: it is a store for tests and trials."
+        remedy = "Use sqlite:///PATH, postgresql:// or redis:// for what must not be lost."
+        yield Finding(code="durability_none", level="warn", sentence=sentence, remedy=remedy)
+    if Capability.FAILOVER_LOSS in can and not any("replica" in f.code or "failover" in f.code for f in own):
+        sentence = "There are replicas, and one that takes over may lack the last acknowledged writes."
+        yield Finding(code="failover_loss", level="warn", sentence=sentence)
+    if Capability.NOTIFY not in can:
+        sentence = "Workers are not told at once when something is due earlier: they look every 0.25 s."
+        yield Finding(code="notify_absent", level="warn", sentence=sentence)
+
+
+# -- clocks and workers -------------------------------------------------------------------------------
+
+
+def _clock(store: Store, clock: Clock) -> Iterable[Finding]:
+    before = clock.wall()
+    now = store.now()
+    offset = (before + clock.wall()) // 2 - now
+    detail = {"seconds": f"{offset / SECOND:+.2f}"}
+    if abs(offset) <= SKEW:
+        sentence = f"This machine's clock differs by {detail['seconds']} s from the store's."
+        yield Finding(code="clock_right", level="ok", sentence=sentence, detail=detail)
+        return
+    sentence = (
+        f"This machine's clock differs by {detail['seconds']} s from the store's; what is due is decided by the store's, "
+        "so jobs run right, but times in logs here are off."
+    )
+    yield Finding(
+        code="clock_off", level="warn", sentence=sentence, remedy="Set this machine's clock (NTP).", detail=detail
+    )
+
+
+def _workers(workers: Sequence[WorkerInfo], rows: Sequence[JobRow], version: str) -> Iterable[Finding]:
+    if not workers:
+        if any(row.rule for row in rows):
+            sentence = "No worker is awake: what falls due now runs late, when one starts."
+            yield Finding(code="workers_none", level="warn", sentence=sentence, remedy="Start one: noonmark worker APP")
+        return
+    names = _names(worker.name for worker in workers)
+    detail = {"count": len(workers), "workers": names}
+    sentence = f"{len(workers)} workers are awake: {names}."
+    yield Finding(code="workers_awake", level="ok", sentence=sentence, detail=detail)
+    skewed = [worker for worker in workers if abs(worker.wall_offset) > SKEW]
+    if skewed:
+        told = _names(f"{worker.name} ({worker.wall_offset / SECOND:+.1f} s)" for worker in skewed)
+        yield Finding(
+            code="workers_skewed",
+            level="warn",
+            sentence=f"Clocks of workers that differ from the store's: {told}; jobs run right, their logs are off.",
+            remedy="Set those machines' clocks (NTP).",
+            detail={"workers": told},
+        )
+    yield from _versions(
+        workers,
+        "workers_tzdata",
+        lambda worker: worker.tzdata,
+        tzdata_version(),
+        "Zone data differs ({told}; here {here}): the same local time may mean two instants.",
+        "Install one version of the package tzdata everywhere.",
+    )
+    yield from _versions(
+        workers,
+        "workers_version",
+        lambda worker: worker.version,
+        version,
+        "Versions of noonmark differ ({told}; here {here}): a rule with a new field is not run by older ones.",
+        "Upgrade the older ones.",
+    )
+
+
+def _versions(
+    workers: Sequence[WorkerInfo],
+    code: str,
+    read: Callable[[WorkerInfo], str],
+    here: str,
+    sentence: str,
+    remedy: str,
+) -> Iterable[Finding]:
+    other = [worker for worker in workers if read(worker) and here and read(worker) != here]
+    if other:
+        detail = {"told": _names(f"{worker.name} {read(worker)}" for worker in other), "here": here}
+        yield Finding(code=code, level="warn", sentence=sentence.format(**detail), remedy=remedy, detail=detail)
+
+
+# -- rules --------------------------------------------------------------------------------------------
+
+
+def _rules(store: Store, rows: Sequence[JobRow], workers: Sequence[WorkerInfo]) -> Iterable[Finding]:
+    active = [row for row in rows if row.rule]
+    jobs = {row.name: read_rule(row) for row in active}
+    unreadable = [name for name, job in jobs.items() if job is None]
+    if unreadable:
+        names = _names(unreadable)
+        yield Finding(
+            code="rules_unreadable",
+            level="refuse",
+            sentence=f"Rules that this version cannot read: {names}; it neither runs nor explains them.",
+            remedy="Upgrade noonmark here, or register those jobs again.",
+            detail={"jobs": names},
+        )
+    frontiers = {row.job for row in store.occurrences(Query(open_only=True, frontier_only=True, limit=100_000))}
+    stopped = [
+        name
+        for name, job in jobs.items()
+        if job is not None
+        and isinstance(job.trigger, (Cron, Every))
+        and job.scope == "cluster"
+        and name not in frontiers
+    ]
+    if stopped:
+        names = _names(stopped)
+        yield Finding(
+            code="rules_without_next",
+            level="warn",
+            sentence=f"Schedules without a next moment: {names}.",
+            remedy="A worker that runs them puts it in when it starts: noonmark worker APP",
+            detail={"jobs": names},
+        )
+    if workers:
+        able = {name for worker in workers for name in worker.jobs}
+        idle = [name for name, job in jobs.items() if job is not None and name not in able]
+        if idle:
+            names = _names(idle)
+            yield Finding(
+                code="rules_nobody_runs",
+                level="warn",
+                sentence=f"Jobs that no worker now awake can run: {names}.",
+                remedy="Start a worker whose app has them, or end them: noonmark end JOB --reason TEXT",
+                detail={"jobs": names},
+            )
+
+
+def _declared(rows: Sequence[JobRow], declared: Iterable[Job]) -> Iterable[Finding]:
+    in_force = {row.name: row.digest for row in rows if row.rule}
+    wanted = {job.name: digest(job) for job in declared}
+    other = sorted(name for name, text in wanted.items() if in_force.get(name) != text)
+    if other:
+        names = _names(other)
+        yield Finding(
+            code="rules_not_in_force",
+            level="warn",
+            sentence=f"Rules declared here that are not in force as they stand: {names}.",
+            remedy="Start the worker, or put them in force: noonmark rules apply FILE",
+            detail={"jobs": names},
+        )
+    elif wanted:
+        sentence = f"All {len(wanted)} rules declared here are in force."
+        yield Finding(code="rules_in_force", level="ok", sentence=sentence, detail={"count": len(wanted)})
+
+
+def _names(names: Iterable[str]) -> str:
+    """Return a few names, and how many more there are."""
+    every = list(names)
+    more = f", +{len(every) - _SHOWN}" if len(every) > _SHOWN else ""
+    return ", ".join(every[:_SHOWN]) + more

@@ -1,0 +1,110 @@
+"""``noonmark doctor``: is everything as it should be, and what is to be mended?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.doctor_words import told
+from noonmark.faces.cli.session import Command, Session, open_at, settings_of
+
+if TYPE_CHECKING:
+    from noonmark.core.model import Job
+    from noonmark.ports.doctor import Finding
+
+MARKS = {"ok": "✔", "warn": "!", "refuse": "✖"}
+ASCII_MARKS = {"ok": "+", "warn": "!", "refuse": "x"}
+
+
+@click.command(cls=Command)
+@click.argument("app", required=False, envvar="NOONMARK_APP")
+@click.pass_context
+def doctor(ctx: click.Context, app: str | None) -> int:
+    """Examine the store, this machine, the workers and the rules, and say what each finding means.
+
+    APP (or a noonmark.yaml that is here) names the rules that are compared with those in force.  Exit code 1 when
+    something must be mended, 4 when the store does not answer.
+    """
+    from noonmark.wiring import shown
+
+    here = Session(settings_of(ctx))
+    found = _examine(here, app)
+    ok = all(finding.level != "refuse" for finding in found)
+    plain = {
+        "v": 1,
+        "store": shown(here.settings.store_url),
+        "ok": ok,
+        "findings": [_plain(finding, here.lang) for finding in found],
+    }
+    here.emit(plain, lambda: _text(here, found))
+    return problems.OK if ok else problems.NO
+
+
+def _examine(here: Session, app: str | None) -> list[Finding]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    from noonmark.explain.doctor import examine, of_this_machine
+    from noonmark.ports.clock import SystemClock
+    from noonmark.ports.doctor import Finding
+    from noonmark.ports.store import StoreUnreachable, StoreUnusable
+
+    try:
+        own = version("noonmark")
+    except PackageNotFoundError:
+        own = ""
+    found = of_this_machine(own)
+    declared = _declared(app)
+    try:
+        store = open_at(here.settings.store_url, unfinished=True)
+    except StoreUnreachable:
+        raise
+    except StoreUnusable as refused:
+        return [*found, Finding(code="store_refused", level="refuse", sentence=str(refused))]
+    try:
+        state = store.import_state() if hasattr(store, "import_state") else None
+        if state is not None and state.cursor is not None:
+            sentence = "A copy into this store is not finished; nobody can work with it yet."
+            remedy = "Finish it: noonmark store copy FROM TO --go"
+            found.append(Finding(code="copy_unfinished", level="refuse", sentence=sentence, remedy=remedy))
+        return [*found, *examine(store, SystemClock(), declared, version=own)]
+    finally:
+        store.close()
+
+
+def _declared(app: str | None) -> Sequence[Job]:
+    from noonmark.faces.cli.declared import declared_jobs
+
+    if app is not None:
+        return declared_jobs(app)
+    return declared_jobs("noonmark.yaml") if Path("noonmark.yaml").is_file() else ()
+
+
+def _plain(finding: Finding, lang: str) -> dict[str, object]:
+    sentence, remedy = told(finding.code, finding.sentence, finding.remedy, dict(finding.detail), lang)
+    return {
+        "code": finding.code,
+        "level": finding.level,
+        "sentence": sentence,
+        "remedy": remedy,
+        "detail": dict(finding.detail),
+    }
+
+
+def _text(here: Session, found: Sequence[Finding]) -> str:
+    marks = MARKS if here.unicode else ASCII_MARKS
+    lines = []
+    for finding in found:
+        sentence, remedy = told(finding.code, finding.sentence, finding.remedy, dict(finding.detail), here.lang)
+        lines.append(f"  {marks[finding.level]} {sentence}")
+        if remedy:
+            lines.append("      " + here.word("to_do", remedy=remedy))
+    warned, refused = (sum(finding.level == level for finding in found) for level in ("warn", "refuse"))
+    if refused:
+        lines.append(here.word("doctor_refused", refused=refused, warned=warned))
+    else:
+        lines.append(here.word("doctor_warned", warned=warned) if warned else here.word("doctor_well"))
+    return "\n".join(lines)

@@ -1,0 +1,111 @@
+"""What the stores' own findings say in Chinese, by code.
+
+Rule of the file: only text.  The English is the store's, where the code is found out (``ports/doctor.py``); the names in
+braces are those of the finding's ``detail``.  A code that stands nowhere here is told in English.
+"""
+
+from __future__ import annotations
+
+from noonmark.core.errors_zh import in_chinese
+
+IN_CHINESE: dict[str, tuple[str, str]] = {
+    # -- the doctor's own
+    "versions": ("本机在用：{versions}，系统 {platform}。", ""),
+    "copy_unfinished": ("复制到该存储的过程尚未完成，还不能使用。", "请完成它：noonmark store copy 源 目标 --go"),
+    "durability_failover": ("已确认的写入在存储所在机器损毁后仍在：副本先收到了它。", ""),
+    "durability_host": ("已确认的写入在存储所在机器断电后仍在，但磁盘损毁则会丢失。", ""),
+    "durability_process": (
+        "已确认的写入在存储进程结束后仍在；机器断电可能丢失最后片刻。",
+        "若要更强：synchronous=FULL（SQLite）、appendfsync always（Redis）、synchronous_commit on（PostgreSQL）。",
+    ),
+    "durability_none": (
+        "存储进程结束后什么都不保留：它只用于测试和试用。",
+        "不能丢的请用 sqlite:///路径、postgresql:// 或 redis://。",
+    ),
+    "failover_loss": ("有副本，而接管的副本可能缺少最后确认的写入。", ""),
+    "notify_absent": ("有事提前到期时不会立即通知 worker：它们每 0.25 秒查看一次。", ""),
+    "clock_right": ("本机时钟与存储时钟相差 {seconds} 秒。", ""),
+    "clock_off": (
+        "本机时钟与存储时钟相差 {seconds} 秒；是否到期由存储时钟决定，任务照常准时，但本机日志的时间不准。",
+        "请校准本机时钟（NTP）。",
+    ),
+    "workers_none": ("没有在线的 worker：现在到期的任务要等 worker 启动后补做。", "请启动：noonmark worker APP"),
+    "workers_awake": ("{count} 个 worker 在线：{workers}。", ""),
+    "workers_skewed": (
+        "时钟与存储不一致的 worker：{workers}；任务照常准时，但其日志时间不准。",
+        "请校准这些机器的时钟（NTP）。",
+    ),
+    "workers_tzdata": (
+        "时区数据不一致（{told}；本机 {here}）：同一本地时间可能对应两个时刻。",
+        "请在各处安装同一版本的 tzdata 包。",
+    ),
+    "workers_version": (
+        "noonmark 版本不一致（{told}；本机 {here}）：旧版本不会执行带新字段的规则。",
+        "请升级较旧的版本。",
+    ),
+    "rules_unreadable": (
+        "本版本读不懂的规则：{jobs}；它们既不会执行也无法解释。",
+        "请升级本机的 noonmark，或重新登记这些任务。",
+    ),
+    "rules_without_next": (
+        "没有下一时刻的时间表：{jobs}。",
+        "能执行它们的 worker 启动时会补上：noonmark worker APP",
+    ),
+    "rules_nobody_runs": (
+        "在线的 worker 都无法执行的任务：{jobs}。",
+        "请启动带有它们的 worker，或终止它们：noonmark end 任务 --reason 原因",
+    ),
+    "rules_not_in_force": (
+        "这里声明的规则与生效的不一致：{jobs}。",
+        "请启动 worker，或使其生效：noonmark rules apply 文件",
+    ),
+    "rules_in_force": ("这里声明的 {count} 条规则都已生效。", ""),
+    # -- memory and SQLite
+    "memory_forgets": ("存储在本进程的内存里：进程结束即全部丢失。", "要保留请用 sqlite:///路径。"),
+    "sqlite_file": (
+        "{path} 是 noonmark 文件（结构版本 {schema}），日志 WAL，synchronous {synchronous}，{library}。",
+        "",
+    ),
+    "sqlite_journal": (
+        "日志模式是 {mode} 而不是 WAL：读写会互相阻塞。",
+        "有程序改动了它；请在没有其他程序使用时重新打开。",
+    ),
+    "sqlite_unchecked": (
+        "文件有 {megabytes} MB，没有通读检查是否损坏。",
+        "空闲时可执行：sqlite3 文件 'PRAGMA quick_check'",
+    ),
+    "sqlite_reset_bug": (
+        "Python 自带的 SQLite {version} 有缺陷：多个连接同时写可能损坏文件（3.51.3 已修复）。",
+        "请从 URL 去掉 driver=sqlite3，或使用自带较新 SQLite 的 Python。",
+    ),
+    "sqlite_sound": ("已通读文件，没有损坏。", ""),
+    "sqlite_damaged": ("文件已损坏：{said}。", "请停止 worker，保留该文件，并从备份恢复。"),
+    "sqlite_on_network": (
+        "文件在网络文件系统（{kind}）上：锁在机器之间可能无效。",
+        "请放在本地磁盘并只由一台机器使用；多台机器请用 postgresql:// 或 redis://。",
+    ),
+    "sqlite_in_memory": ("文件在 {kind} 上，即内存中：机器关机后就没有了。", "请放到磁盘上。"),
+    "sqlite_room": ("文件所在磁盘只剩 {megabytes} MB；磁盘写满会让所有 worker 停下。", "请腾出空间。"),
+    "sqlite_log": (
+        "预写日志已增长到 {megabytes} MB：有程序长时间在读。",
+        "请结束占用文件的程序（备份、打开的 sqlite3 命令行）。",
+    ),
+    "fsync_unknown": ("无法测量磁盘确认写入所需的时间：{error}。", ""),
+    "fsync_too_fast": (
+        "磁盘在 {milliseconds} 毫秒后就确认写入，快得不可能真正写完：断电可能丢失已确认的内容。",
+        "请使用写缓存可靠的磁盘，或关闭写缓存。",
+    ),
+    "fsync_time": ("磁盘确认写入（fsync）用时 {milliseconds} 毫秒。", ""),
+}
+"""Code -> what is and what it means, what to do ("" when there is nothing to do)."""
+
+
+def told(code: str, sentence: str, remedy: str, detail: dict[str, object], lang: str) -> tuple[str, str]:
+    """Return sentence and remedy of a finding in ``lang`` ("zh", else English as the store said it)."""
+    known = IN_CHINESE.get(code) if lang == "zh" else None
+    if known is None:
+        return (in_chinese(sentence), in_chinese(remedy)) if lang == "zh" else (sentence, remedy)
+    try:
+        return known[0].format(**detail), known[1].format(**detail)
+    except (KeyError, IndexError):  # a store of another version, whose detail has other names
+        return sentence, remedy

@@ -1,0 +1,219 @@
+"""``noonmark store``: bring a store up to date, or copy a namespace with its ledger and keys to another one.
+
+Rule of the file: a copy changes nothing until it is told to go; what it calls the same was read from both stores.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from noonmark.core.model import SECOND
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.session import Command, Session, open_at, settings_of, sqlite_path
+
+if TYPE_CHECKING:
+    from noonmark.engine.moving import Difference, Movable, Plan
+
+TOLD_EVERY = 1.0
+"""Seconds between two lines of progress."""
+
+
+@click.command(cls=Command)
+@click.argument("words", nargs=-1, required=True, metavar="[migrate [URL] | copy FROM TO]")
+@click.option("--sql", is_flag=True, help="migrate: print the SQL instead of running it.")
+@click.option("--go", is_flag=True, help="copy: do it; without it you see what would be done.")
+@click.option(
+    "--while-workers-run",
+    is_flag=True,
+    help="copy: although workers live in FROM; what they do meanwhile may be missing.",
+)
+@click.pass_context
+def store(ctx: click.Context, words: tuple[str, ...], sql: bool, go: bool, while_workers_run: bool) -> int:
+    """Bring a store up to date (migrate), or copy everything that FROM holds into the empty store TO (copy).
+
+    copy shows what it would do; with --go it copies, goes on where an earlier call was cut, reads both stores again and
+    compares them.  Exit codes: 1 they are not the same, 3 refused (workers live, or TO holds something else).
+    """
+    here = Session(settings_of(ctx))
+    action, *rest = words
+    if action == "migrate" and len(rest) <= 1 and not go and not while_workers_run:
+        return _migrate(here, rest[0] if rest else here.settings.store_url, sql=sql)
+    if action == "copy" and len(rest) == 2 and not sql:
+        return _copy(here, *rest, go=go, while_workers_run=while_workers_run)
+    raise problems.Trouble("store_which")
+
+
+# -- migrate ------------------------------------------------------------------------------------------
+
+
+def _migrate(here: Session, url: str, *, sql: bool) -> int:
+    from noonmark import wiring
+
+    name = wiring.shown(url)
+    if url.startswith("memory:"):
+        raise problems.Trouble("memory_store", code=problems.UNREACHABLE)
+    with _url_told(url):
+        if sql:
+            text = wiring.migration_sql(url)
+            told = text.rstrip("\n") if text is not None else here.word("migrate_none", store=name)
+            here.emit({"v": 1, "store": name, "sql": text}, lambda: told)
+            return problems.OK
+        path = sqlite_path(url)
+        if path is not None and not path.exists():
+            raise problems.Trouble("no_store", path=str(path), code=problems.UNREACHABLE)
+        applied = wiring.migrate(url)
+    plain = {"v": 1, "store": name, "applied": applied or []}
+    word = "migrate_by_itself" if applied is None else "migrate_done" if applied else "migrate_current"
+    here.emit(plain, lambda: here.word(word, store=name, names=", ".join(applied or [])))
+    return problems.OK
+
+
+@contextmanager
+def _url_told(url: str) -> Iterator[None]:
+    from noonmark.wiring import shown
+
+    try:
+        yield
+    except ValueError as error:
+        raise problems.Trouble("no_open", url=shown(url), error=str(error)) from None
+
+
+# -- copy ---------------------------------------------------------------------------------------------
+
+
+def _copy(here: Session, start: str, end: str, *, go: bool, while_workers_run: bool) -> int:
+    from noonmark.wiring import shown
+
+    names = {"start": shown(start), "end": shown(end)}
+    source = _archived(open_at(start), start)
+    try:
+        path = sqlite_path(end)
+        if path is not None and not path.exists() and not go:
+            return _say_what_would_be(here, source, names)
+        target = _archived(open_at(end, create=True, unfinished=True), end)
+        try:
+            return _between(here, source, target, names, go=go, while_workers_run=while_workers_run)
+        finally:
+            target.close()
+    finally:
+        source.close()
+
+
+def _archived(store: Any, url: str) -> Movable:
+    """Refuse a store (a plugin's) that cannot be read out or written into."""
+    from noonmark.wiring import shown
+
+    if not hasattr(store, "import_page"):
+        store.close()
+        raise problems.Trouble("no_archive", url=shown(url))
+    return cast("Movable", store)
+
+
+def _say_what_would_be(here: Session, source: Movable, names: dict[str, str]) -> int:
+    """The target is a file that is not there: it would be made, and so far nothing is."""
+    counts = dict(source.count_records())
+    plain = {"v": 1, **names, "done": False, "records": counts, "to_copy": sum(counts.values()), "refused": []}
+    here.emit(plain, lambda: _counts_text(here, names, counts, here.word("copy_new_file")))
+    here.remark(here.word("copy_dry"))
+    return problems.OK
+
+
+def _between(
+    here: Session, source: Movable, target: Movable, names: dict[str, str], *, go: bool, while_workers_run: bool
+) -> int:
+    from noonmark.engine.moving import plan
+
+    found = plan(source, target)
+    refused = _refusals(here, found, while_workers_run=while_workers_run)
+    plain: dict[str, Any] = {
+        "v": 1,
+        **names,
+        "done": False,
+        "records": dict(found.counts),
+        "to_copy": sum(found.counts.values()),
+        "refused": refused,
+        "clock_offset_us": found.offset,
+    }
+    if refused or not go or found.is_complete:
+        state = "copy_complete" if found.is_complete else "copy_goes_on" if found.goes_on else "copy_empty"
+        told = [here.word("copy_refused", why=why) for why in refused] or [here.word(state)]
+        here.emit(plain, lambda: _counts_text(here, names, found.counts, *told))
+        if refused:
+            return problems.REFUSED
+        if not found.is_complete:  # what is there may have moved on since, so there is nothing to compare
+            here.remark(here.word("copy_dry"))
+        return problems.OK
+    return _go(here, source, target, found, plain)
+
+
+def _refusals(here: Session, found: Plan, *, while_workers_run: bool) -> list[str]:
+    refused: list[str] = []
+    if found.is_complete:
+        return refused
+    if found.is_same:
+        refused.append(here.word("copy_same"))
+    elif found.is_foreign:
+        refused.append(here.word("copy_foreign"))
+    if found.awake and not while_workers_run:
+        refused.append(here.word("copy_awake", workers=", ".join(found.awake)))
+    if found.awake_there and not found.is_same:
+        refused.append(here.word("copy_awake_there", workers=", ".join(found.awake_there)))
+    return refused
+
+
+def _go(here: Session, source: Movable, target: Movable, found: Plan, plain: dict[str, Any]) -> int:
+    from noonmark.engine.moving import copy, differences
+
+    total = sum(found.counts.values())
+    if abs(found.offset) > SECOND:
+        here.remark(here.word("copy_clocks", seconds=f"{found.offset / SECOND:+.1f}"))
+    if found.goes_on:
+        here.remark(here.word("copy_goes_on"))
+    copied = copy(source, target, progress=_progress(here, total - sum(found.there.values()) * found.goes_on))
+    here.remark(here.word("copy_compares"))
+    other = differences(source, target)
+    plain |= {"done": True, "copied": copied, "same": not other, "differences": [_plain(each) for each in other]}
+    here.emit(plain, lambda: _end_text(here, plain, found, other))
+    if other:
+        return problems.NO
+    here.remark(here.word("copy_next", end=plain["end"]))
+    return problems.OK
+
+
+def _progress(here: Session, total: int) -> Callable[[int], None]:
+    last = time.monotonic()
+
+    def tell(done: int) -> None:
+        nonlocal last
+        if time.monotonic() >= last + TOLD_EVERY:
+            last = time.monotonic()
+            here.remark(here.word("copy_progress", done=f"{done:,}", total=f"{total:,}"))
+
+    return tell
+
+
+def _counts_text(here: Session, names: dict[str, str], counts: Any, *more: str) -> str:
+    held = "  ".join(f"{kind} {count:,}" for kind, count in counts.items() if count)
+    nothing = here.word("copy_nothing")
+    return "\n".join([here.word("copy_head", **names), f"  {held or nothing}", *more])
+
+
+def _end_text(here: Session, plain: dict[str, Any], found: Plan, other: list[Difference]) -> str:
+    names = {"start": plain["start"], "end": plain["end"]}
+    if not other:
+        done = here.word("copy_same_now", copied=f"{plain['copied']:,}", total=f"{sum(found.counts.values()):,}")
+        return _counts_text(here, names, found.counts, done)
+    lines = [
+        here.word("copy_differs", kind=each.kind, source=f"{each.source:,}", target=f"{each.target:,}")
+        for each in other
+    ]
+    return _counts_text(here, names, found.counts, *lines, here.word("copy_failed"))
+
+
+def _plain(each: Difference) -> dict[str, Any]:
+    return {"kind": each.kind, "source": each.source, "target": each.target}

@@ -1,0 +1,305 @@
+"""One etcd behind a blocking door: the client's event loop lives in a thread of its own.
+
+Promises: every call ends within its time; a member that does not answer is given up for the next one; nothing of ours is
+left running after ``close``.
+
+Rule of the file: here are connections, threads and errors; what a lock is stands in ``etcd.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from noonmark.core.urls import without_secrets as shown
+from noonmark.locks.errors import LockUrlError
+from noonmark.locks.urls import hosts
+from noonmark.ports.lock import LockError, LockUnusable
+
+TIMEOUT = 5.0
+"""Seconds for one call, unless the URL says ``timeout``."""
+_CHANNEL = {
+    # gRPC waits up to two minutes before it tries a member again; a lock that is back must be usable at once.
+    "grpc.initial_reconnect_backoff_ms": 100,
+    "grpc.min_reconnect_backoff_ms": 100,
+    "grpc.max_reconnect_backoff_ms": 500,
+    # A connection that died silently is noticed by these, not by the next caller's timeout.
+    "grpc.keepalive_time_ms": 10_000,
+    "grpc.keepalive_timeout_ms": 3_000,
+    "grpc.use_local_subchannel_pool": 1,
+}
+_FILES = ("ca", "cert", "key")
+_OPTIONS = frozenset({"timeout", "server_name", *_FILES})
+_ACTS = (
+    "permission denied",
+    "authentication failed",
+    "user name is empty",
+    "invalid auth token",
+    "authentication is not enabled",
+    "database space exceeded",
+    "no space",
+)
+"""What an error says that stays until somebody acts."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What an etcd URL says."""
+
+    shown: str
+    members: tuple[tuple[str, int], ...]
+    user: str | None = None
+    password: str | None = None
+    secure: bool = False
+    files: dict[str, str]
+    server_name: str = ""
+    timeout: float = TIMEOUT
+
+
+def read_url(url: str) -> Place:
+    """Read ``etcd://user:password@host:2379,host:2379?ca=…&cert=…&key=…&server_name=…&timeout=5``.
+
+    ``etcds://`` means TLS with the system's certificate authorities; ``ca`` (a PEM file) implies it.
+
+    Raises:
+        LockUrlError: with what to write instead.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("etcd", "etcds"):
+        raise LockUrlError(f"{shown(url)} names no etcd; write etcd://host:2379,host:2379")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := sorted(options.keys() - _OPTIONS):
+        raise LockUrlError(
+            f"{shown(url)} has an option that etcd locks do not know: {unknown[0]}; known are {', '.join(sorted(_OPTIONS))}"
+        )
+    files = {name: options[name] for name in _FILES if options.get(name)}
+    for name, path in files.items():
+        if not Path(path).is_file():
+            raise LockUrlError(f"{shown(url)} names the file {path} as {name}, and there is none")
+    if ("cert" in files) != ("key" in files):
+        raise LockUrlError(f"{shown(url)} names only one of cert and key; a client certificate needs both")
+    if (parts.username is None) != (parts.password is None):
+        raise LockUrlError(f"{shown(url)} names only one of user and password; write etcd://user:password@host:2379")
+    try:
+        timeout = float(options.get("timeout", TIMEOUT))
+    except ValueError:
+        timeout = 0.0
+    if not 0 < timeout <= 600:
+        raise LockUrlError(f"{shown(url)} has a timeout that is no number of seconds; write timeout=5")
+    return Place(
+        shown=shown(url),
+        members=tuple(hosts(parts, 2379)),
+        user=None if parts.username is None else unquote(parts.username),
+        password=None if parts.password is None else unquote(parts.password),
+        secure=parts.scheme == "etcds" or bool(files),
+        files=files,
+        server_name=options.get("server_name", ""),
+        timeout=timeout,
+    )
+
+
+class Link:
+    """The connection to one etcd: calls from any thread, one event loop."""
+
+    def __init__(self, url: str) -> None:
+        self.place = read_url(url)
+        self._pid = os.getpid()
+        self._guard = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        # What follows belongs to the loop.
+        self._client: Any = None
+        self._member = 0
+        self._errands: set[asyncio.Task[None]] = set()
+
+    def call(self, work: Callable[[Any], Awaitable[T]], timeout: float) -> T:
+        """Do ``work(client)`` within ``timeout`` seconds.
+
+        Raises:
+            LockError: no answer; the next call asks the next member.
+            LockUnusable: it refuses until a person acts.
+        """
+        if os.getpid() != self._pid:
+            raise LockUnusable(
+                f"{self.place.shown} was opened before this process was forked; open it again in the new process"
+            )
+        timeout = min(timeout, self.place.timeout)
+        coroutine = self._attempt(work, patience=timeout)
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._running())
+        except BaseException:
+            coroutine.close()
+            raise
+        try:
+            return future.result(timeout + 5)  # the loop keeps the time; this is for a loop that cannot
+        except TimeoutError:
+            future.cancel()
+            raise LockError(
+                f"{self.place.shown} does not answer. Whether the lock was taken is unknown; it frees itself."
+            ) from None
+
+    def errand(self, work: Callable[[Any], Awaitable[Any]]) -> None:
+        """Do ``work(client)`` some time soon; nobody waits for it and its failure harms nothing (loop only)."""
+        task = asyncio.ensure_future(self._run_errand(work))
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
+
+    async def _run_errand(self, work: Callable[[Any], Awaitable[Any]]) -> None:
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(work(self._connected()), self.place.timeout)
+
+    def close(self) -> None:
+        """Close the connection and end the thread."""
+        with self._guard:
+            self._closed = True
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is None or thread is None or os.getpid() != self._pid:
+            return
+        asyncio.run_coroutine_threadsafe(self._shut(), loop)
+        thread.join(timeout=10)
+
+    # -- the loop ----------------------------------------------------------------------------------
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._guard:
+            if self._closed:
+                raise LockUnusable(f"the locks at {self.place.shown} were closed; open them again")
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=_serve, args=(self._loop,), name="noonmark-etcd", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    async def _shut(self) -> None:
+        if self._errands:
+            await asyncio.wait(self._errands, timeout=1)
+        for task in list(self._errands):
+            task.cancel()
+        if self._errands:
+            await asyncio.wait(self._errands, timeout=1)
+        await self._hang_up()
+        asyncio.get_running_loop().stop()
+
+    async def _attempt(self, work: Callable[[Any], Awaitable[T]], *, patience: float) -> T:
+        import aetcd
+
+        for is_last in (False, True):
+            client = self._connected()
+            try:
+                return await asyncio.wait_for(work(client), patience)
+            except (aetcd.ClientError, TimeoutError, OSError) as error:
+                said = str(error) or type(error).__name__
+                # A token that etcd no longer knows (it restarted, or forgot an idle one) is fetched anew, once; etcd has
+                # refused the request, so nothing happened yet.
+                if "invalid auth token" in said and not is_last:
+                    await self._drop(client)
+                    continue
+                if not any(sign in said for sign in _ACTS):
+                    await self._drop(client, next_member=True)
+                raise self._translated(said) from error
+        raise AssertionError("unreachable")
+
+    def _translated(self, said: str) -> LockError:
+        if any(sign in said for sign in _ACTS):
+            return LockUnusable(f"{self.place.shown} refuses to serve locks: {said}. {_remedy(said)}")
+        return LockError(
+            f"{self.place.shown} does not answer: {said}. Whether the lock was taken is unknown; it frees itself."
+        )
+
+    def _connected(self) -> Any:
+        if self._client is None:
+            host, port = self.place.members[self._member % len(self.place.members)]
+            self._client = _client(self.place, f"[{host}]" if ":" in host else host, port)
+        return self._client
+
+    async def _drop(self, client: Any, *, next_member: bool = False) -> None:
+        """Give a connection up, unless another call has done so already."""
+        if client is not self._client:
+            return
+        self._client = None
+        if next_member:
+            self._member += 1
+        with contextlib.suppress(Exception):
+            await client.close()
+
+    async def _hang_up(self) -> None:
+        if self._client is not None:
+            await self._drop(self._client)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        pending = asyncio.all_tasks(loop)
+        for task in pending:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def _client(place: Place, host: str, port: int) -> Any:
+    """Return a client that connects at its first call.
+
+    aetcd's own ``connect`` knows no TLS and keeps a watcher we have no use for, so the channel is made here.
+    """
+    import aetcd
+    import grpc
+    from aetcd import rpc
+
+    options: dict[str, Any] = dict(_CHANNEL)
+    credentials = None
+    if place.secure:
+        read = {name: Path(path).read_bytes() for name, path in place.files.items()}
+        credentials = grpc.ssl_channel_credentials(read.get("ca"), read.get("key"), read.get("cert"))
+        if place.server_name:
+            options["grpc.ssl_target_name_override"] = place.server_name
+    one_at_a_time = asyncio.Lock()
+
+    class Client(aetcd.Client):  # type: ignore[misc]
+        channel: Any
+
+        async def connect(self) -> None:
+            if self._connected.is_set():
+                return
+            async with one_at_a_time:
+                if self._connected.is_set():
+                    return
+                target = f"{host}:{port}"
+                if self.channel is None:
+                    self.channel = (
+                        grpc.aio.insecure_channel(target, options=list(options.items()))
+                        if credentials is None
+                        else grpc.aio.secure_channel(target, credentials, options=list(options.items()))
+                    )
+                if place.user is not None:
+                    asked = rpc.AuthenticateRequest(name=place.user, password=place.password)
+                    answer = await rpc.AuthStub(self.channel).Authenticate(asked, timeout=place.timeout)
+                    self.metadata = (("token", answer.token),)
+                self.kvstub, self.leasestub = rpc.KVStub(self.channel), rpc.LeaseStub(self.channel)
+                self._connected.set()
+
+    return Client(host, port, timeout=place.timeout)
+
+
+def _remedy(said: str) -> str:
+    if "space" in said:
+        return (
+            "Compact and defragment it, then disarm the alarm: etcdctl compact, etcdctl defrag, etcdctl alarm disarm."
+        )
+    if "permission denied" in said:
+        return "Grant this user read and write on the prefix noonmark/locks/."
+    return "Check user and password in the URL."

@@ -1,0 +1,142 @@
+"""Keeping locks: renewals at a third of the ttl, and the end of trust at its moment, on the boot-time clock.
+
+Promises: a held lock is renewed from outside its user's threads and loops; its trust ends when it ends, even while a
+renewal hangs; what one service does not answer delays no lock of another.
+
+Rule of the file: the keeper only reads the clock and decides; a service's own thread does the asking.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from noonmark.core.model import SECOND, Micros
+from noonmark.ports.clock import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from noonmark.locks.held import Held
+
+_FAR: Micros = 1 << 62
+_LINGER: Micros = 5 * SECOND
+"""How long the thread stays when nothing is held: a loop that locks and unlocks must not start one each time."""
+_LOG = logging.getLogger("noonmark.locks")
+
+
+class Keeper:
+    """Watches over the held locks of a process.
+
+    Args:
+        clock: replaces the machine's clocks, for tests.
+        by_hand: no threads; the test calls ``turn``.
+    """
+
+    def __init__(self, clock: Clock | None = None, *, by_hand: bool = False) -> None:
+        self.clock = clock or SystemClock()
+        self.by_hand = by_hand
+        self._held: dict[int, Held] = {}
+        self._changed = threading.Condition()
+        self._wake_at: Micros = _FAR
+        self._running = False
+
+    def watch(self, held: Held) -> None:
+        """Begin to renew a lock and to watch its trust."""
+        with self._changed:
+            self._held[id(held)] = held
+            if self.by_hand:
+                return
+            if not self._running:
+                self._wake_at = held.next_at
+                threading.Thread(target=self._keep, name="noonmark-lock-keeper", daemon=True).start()
+                self._running = True
+            else:
+                self._wake_by(held.next_at)
+
+    def look_again(self, held: Held) -> None:
+        """Notice that a lock's times have changed."""
+        with self._changed:
+            if id(held) in self._held:
+                self._wake_by(held.next_at)
+
+    def _wake_by(self, moment: Micros) -> None:
+        # Waking the thread costs more than a lock; most locks are gone again long before it would have to act.
+        if moment < self._wake_at:
+            self._wake_at = moment
+            self._changed.notify()
+
+    def forget(self, held: Held) -> None:
+        """Stop watching a lock."""
+        with self._changed:
+            self._held.pop(id(held), None)
+
+    def turn(self) -> Micros:
+        """Do what is due and return when the next thing is (boot clock)."""
+        now = self.clock.boot()
+        with self._changed:
+            held_now = list(self._held.values())
+        for held in held_now:
+            if now >= held.trusted_until:
+                held.lose("it was not renewed in time")
+            elif now >= held.next_at:
+                held.ask_for_renewal()
+        with self._changed:
+            return self._next()
+
+    def _next(self) -> Micros:
+        return min((held.next_at for held in self._held.values()), default=_FAR)
+
+    def _keep(self) -> None:
+        while True:
+            with self._changed:
+                left = self._wake_at - self.clock.boot()
+                if left > 0:
+                    told = self._changed.wait(min(left, _LINGER) / SECOND)
+                    if not told and not self._held and self._wake_at == _FAR:
+                        self._running = False
+                        return
+                    continue
+            earliest: Micros = 0
+            try:
+                self.turn()
+            except Exception:  # a lock that is not renewed is lost; the others must not be lost with it
+                _LOG.exception("the lock keeper failed; it goes on")
+                earliest = self.clock.boot() + SECOND
+            with self._changed:
+                self._wake_at = max(earliest, self._next())
+
+
+def call_apart(function: Callable[[], object], name: str) -> None:
+    """Call a user's function on a thread of its own: it may take its time, and renewals must not wait for it."""
+
+    def call() -> None:
+        try:
+            function()
+        except Exception:
+            _LOG.exception("on_lost of the lock %s failed", name)
+
+    threading.Thread(target=call, name="noonmark-lock-lost", daemon=True).start()
+
+
+_shared: Keeper | None = None
+_mutex = threading.Lock()
+
+
+def shared() -> Keeper:
+    """Return the keeper of this process."""
+    global _shared
+    with _mutex:
+        if _shared is None:
+            _shared = Keeper()
+        return _shared
+
+
+def _forget_parent() -> None:
+    """A forked process has none of its parent's threads, and holds none of its locks."""
+    global _shared, _mutex
+    _shared, _mutex = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_parent)

@@ -1,0 +1,105 @@
+"""From a URL to a lock service.
+
+Rule of the file: a kind is imported when it is asked for, so that nobody pays for a driver that is not used.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from typing import Any
+from urllib.parse import parse_qsl
+
+from noonmark.core.urls import without_secrets
+from noonmark.locks.errors import LockUrlError
+from noonmark.ports.lock import Locks
+
+DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
+"""Where locks are when neither an argument nor the environment says so: beside the store."""
+
+_KINDS = {
+    "memory": ("noonmark.locks.memory", "MemoryLocks", ""),
+    "sqlite": ("noonmark.locks.sqlite", "SqliteLocks", ""),
+    "redis": ("noonmark.locks.redis", "RedisLocks", "redis"),
+    "rediss": ("noonmark.locks.redis", "RedisLocks", "redis"),
+    "valkey": ("noonmark.locks.redis", "RedisLocks", "redis"),
+    "valkeys": ("noonmark.locks.redis", "RedisLocks", "redis"),
+    "redis+sentinel": ("noonmark.locks.redis", "RedisLocks", "redis"),
+    "redis+cluster": ("noonmark.locks.redis", "RedisLocks", "redis"),
+    "redlock": ("noonmark.locks.redlock", "Redlock", "redis"),
+    "postgresql": ("noonmark.locks.postgres", "PostgresLocks", "postgres"),
+    "postgres": ("noonmark.locks.postgres", "PostgresLocks", "postgres"),
+    "etcd": ("noonmark.locks.etcd", "EtcdLocks", "etcd"),
+    "etcds": ("noonmark.locks.etcd", "EtcdLocks", "etcd"),
+    "zookeeper": ("noonmark.locks.zookeeper", "ZooKeeperLocks", "zookeeper"),
+}
+"""Scheme -> module, callable of the URL, and the extra that installs its driver."""
+
+
+def lock_url(url: str | None = None) -> str:
+    """Return the URL in force: the argument, else NOONMARK_LOCK_URL, else NOONMARK_URL, else the SQLite file."""
+    for found in (url, os.environ.get("NOONMARK_LOCK_URL"), os.environ.get("NOONMARK_URL")):
+        if found and found.strip():
+            return found.strip()
+    return DEFAULT_URL
+
+
+def open_locks(url: str | None = None) -> Locks:
+    """Open the lock service at ``url``; close it with ``close``.
+
+    Args:
+        url: one of
+
+            ``redis://host:6379/0`` (also rediss, valkey, valkeys), ``redis+sentinel://h:p,h:p/service``,
+            ``redis+cluster://h:p,h:p``;
+            ``redlock://h:p,h:p,h:p`` (three or five independent servers);
+            ``postgresql://user@host/db`` (``?kind=advisory`` for session locks);
+            ``etcd://h:p``; ``zookeeper://h:p,h:p,h:p``;
+            ``sqlite:///file.db``; ``memory://``.
+
+            None = NOONMARK_LOCK_URL, else NOONMARK_URL, else a file in ``.noonmark/``.
+
+    Raises:
+        LockUrlError: no such service, with what to write instead.
+        LockError: the service does not answer (most are asked only when a lock is).
+    """
+    chosen = lock_url(url)
+    scheme, separator, _ = chosen.partition("://")
+    scheme = scheme.lower()
+    if not separator or scheme not in _KINDS:
+        close = difflib.get_close_matches(scheme, _KINDS, n=1) if separator else []
+        meant = f"did you mean {close[0]}://? " if close else ""
+        known = ", ".join(f"{name}://" for name in _KINDS)
+        raise LockUrlError(f'"{without_secrets(chosen)}" names no lock service; {meant}known: {known}')
+    if scheme == "sqlite":
+        _make_own_folder(chosen)
+    if scheme == "memory":
+        from noonmark.locks.memory import MemoryLocks
+
+        return MemoryLocks()
+    module, name, extra = _KINDS[scheme]
+    if extra == "postgres" and ("kind", "advisory") in parse_qsl(chosen.partition("?")[2]):
+        module, name = "noonmark.locks.advisory", "AdvisoryLocks"
+    try:
+        opener: Any = getattr(importlib.import_module(module), name)
+        locks: Locks = opener(chosen)
+    except ModuleNotFoundError as missing:
+        raise LockUrlError(
+            f"{scheme}:// needs the package {missing.name}; install it with: pip install 'noonmark[{extra}]'"
+        ) from None
+    return locks
+
+
+def _make_own_folder(url: str) -> None:
+    """Make ``.noonmark/`` where it is wanted, hidden from version control; other folders are their owners' business."""
+    from noonmark.locks.sqlite import path_of
+
+    folder = path_of(url).parent
+    if folder.is_dir() or folder.name != ".noonmark":
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise LockUrlError(f"{folder} cannot be made: {error.strerror}; choose another path") from None

@@ -1,0 +1,108 @@
+"""Locks on one Redis or Valkey: a key that frees itself, compared and changed in one script.
+
+Promises: one holder at a time for as long as the server keeps its data and its clock runs evenly; fences grow as long
+as the server keeps the fence memory or its clock does not go back.  A replica that takes over may lack the newest
+grants: then two may hold one lock, and only the fence (checked by what is protected) tells them apart.
+
+Rule of the file: the key is ``lock:{name}`` and its value the token, so plain ``SET NX PX`` users share the lock.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from noonmark.core.model import DAY, Micros
+from noonmark.core.urls import without_secrets
+from noonmark.locks.checks import check, drift
+from noonmark.locks.redis_link import connect, run_script, translated
+from noonmark.ports.lock import Grant, LockUnusable
+
+FENCE_MEMORY: Micros = DAY
+"""How much longer than the lock its fences are remembered: longer than any clock is set back, short enough to be bounded."""
+
+
+def lock_key(name: str) -> str:
+    """Return the key of a lock."""
+    return f"lock:{name}"
+
+
+def fence_key(name: str) -> str:
+    """Return the key of its fence memory, in the same slot of a cluster."""
+    key = lock_key(name)
+    begin = key.find("{")
+    end = key.find("}", begin + 1)
+    tag = key[begin + 1 : end] if 0 <= begin < end - 1 else key
+    return f"fence:{{{tag}}}" if tag == key else f"fence:{{{tag}}}:{key}"
+
+
+class RedisLocks:
+    """The locks of one Redis, Valkey, Sentinel service or cluster.
+
+    Args:
+        url: see ``redis_link.connect``.
+        client: used instead of a client of our own, and left open by ``close``.
+    """
+
+    kind = "redis"
+
+    def __init__(self, url: str = "", *, client: Any = None) -> None:
+        from redis import exceptions
+
+        self._errors = (exceptions.RedisError, OSError)
+        self._broken = exceptions.ConnectionError
+        self._owned = client is None
+        self._cluster = url.startswith("redis+cluster:")
+        self._pid = os.getpid()
+        self._url = without_secrets(url) if url else "redis (a client of the caller)"
+        try:
+            self._client = connect(url) if client is None else client
+        except self._errors as error:  # a cluster is asked for its nodes at once
+            raise translated(self._url, error) from error
+
+    @property
+    def url(self) -> str:
+        """Where it is, without secrets."""
+        return self._url
+
+    def acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
+        """Take the lock if it is free; None when somebody holds it."""
+        return self._hold("acquire", name, ttl, token)
+
+    def renew(self, name: str, ttl: Micros, token: str) -> Grant | None:
+        """Count the ttl anew if ``token`` holds the lock; else None."""
+        return self._hold("renew", name, ttl, token)
+
+    def _hold(self, how: str, name: str, ttl: Micros, token: str) -> Grant | None:
+        check(name, token, ttl)
+        if self._cluster and "}" in name and fence_key(name).startswith("fence:{lock:"):
+            raise ValueError(f'in a cluster a lock\'s name cannot have a lone or empty brace: "{name}"')
+        milliseconds = -(-ttl // 1000)
+        memory = milliseconds + FENCE_MEMORY // 1000
+        keys = lock_key(name), fence_key(name)
+        answer = self._run("hold", keys, token, milliseconds, memory, how, again=True)
+        return None if answer is None else Grant(fence=int(answer[0]), validity=ttl - drift(ttl))
+
+    def release(self, name: str, token: str) -> bool:
+        """Free the lock if ``token`` holds it."""
+        check(name, token)
+        return bool(self._run("release", (lock_key(name),), token))
+
+    def _run(self, name: str, keys: tuple[str, ...], *args: str | int, again: bool = False) -> Any:
+        if os.getpid() != self._pid and self._owned:
+            raise LockUnusable(
+                f"{self._url} was opened before this process was forked; open it again in the new process"
+            )
+        try:
+            return run_script(self._client, name, keys, *args)
+        except self._errors as error:
+            # A connection that died while idle costs a repetition where that changes nothing.  A release repeated after
+            # a lost answer would say that the lock was not ours.
+            if again and type(error) is self._broken:
+                return self._run(name, keys, *args)
+            raise translated(self._url, error) from error
+
+    def close(self) -> None:
+        """Close the client if it is ours."""
+        if self._owned and os.getpid() == self._pid:
+            self._client.close()

@@ -1,0 +1,148 @@
+"""Clients for Redis and Valkey, from a URL, and their errors in words a person can use.
+
+Rule of the file: one attempt per call; whatever is worth repeating or waiting for is repeated above.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from noonmark.core.urls import without_secrets
+from noonmark.locks.errors import LockUrlError
+from noonmark.locks.urls import hosts
+from noonmark.ports.lock import LockError, LockUnusable
+
+if TYPE_CHECKING:
+    import redis
+
+TIMEOUT = 5.0
+"""Seconds for connecting and for one answer, unless the URL says ``socket_timeout``; the end of trust is watched apart."""
+_PLAIN = {"redis": "redis", "valkey": "redis", "rediss": "rediss", "valkeys": "rediss"}
+_OURS = {"namespace"}
+"""Options that mean something to the store at the same URL and nothing to a lock."""
+_TLS = ("ssl", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname")
+_ACTS = ("NOPERM", "OOM", "MISCONF", "WRONGTYPE", "NOAUTH", "WRONGPASS")
+"""What begins an error that stays until somebody acts."""
+
+
+def connect(url: str, *, timeout: float = TIMEOUT) -> Any:
+    """Return a client for the URL; only a cluster is asked for something at once, its nodes.
+
+    Args:
+        url: ``redis:// rediss:// valkey:// valkeys://`` host and database, ``redis+cluster://h:p,h:p``, or
+            ``redis+sentinel://h:p,h:p/service/db``.
+        timeout: seconds for connecting and for each answer.
+
+    Raises:
+        LockUrlError: with what to write instead.
+    """
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    parts = urlsplit(url)
+    scheme, _, transport = parts.scheme.partition("+")
+    options = [(key, value) for key, value in parse_qsl(parts.query, keep_blank_values=True) if key not in _OURS]
+    common: dict[str, Any] = {
+        "retry": Retry(NoBackoff(), 0),
+        "socket_timeout": timeout,
+        "socket_connect_timeout": timeout,
+        "health_check_interval": 0,
+    }
+    try:
+        if transport == "cluster":
+            return _cluster(parts, options, common)
+        if transport == "sentinel":
+            return _sentinel(parts, options, common)
+        if not parts.path.strip("/").isdecimal() and parts.path.strip("/"):
+            raise LockUrlError(
+                f'{without_secrets(url)}: "{parts.path}" is no database number; write redis://host:6379/0'
+            )
+        plain = f"{_PLAIN[scheme]}://{parts.netloc}{parts.path}?{urlencode(options)}"
+        client = redis.Redis.from_url(plain, **common)
+        client.connection_pool.make_connection()  # an option that nobody knows is refused here, not at the first call
+        return client
+    except (ValueError, KeyError, TypeError) as problem:
+        if isinstance(problem, LockUrlError):
+            raise
+        raise LockUrlError(f"{without_secrets(url)} cannot be read ({problem}); write redis://host:6379/0") from None
+
+
+def _cluster(parts: Any, options: list[tuple[str, str]], common: dict[str, Any]) -> Any:
+    from redis import cluster
+
+    untyped: Any = cluster
+    nodes = [untyped.ClusterNode(host, port) for host, port in hosts(parts, 6379)]
+    given: dict[str, Any] = {key: value for key, value in options if key in _TLS}
+    if given:
+        given["ssl"] = given.pop("ssl", "true").lower() in ("1", "true", "yes")
+    return untyped.RedisCluster(
+        startup_nodes=nodes, username=_user(parts), password=_password(parts), **(common | given)
+    )
+
+
+def _sentinel(parts: Any, options: list[tuple[str, str]], common: dict[str, Any]) -> Any:
+    from redis import sentinel
+
+    untyped: Any = sentinel
+    service, _, database = parts.path.strip("/").partition("/")
+    if not service:
+        raise LockUrlError("redis+sentinel:// names no service; write redis+sentinel://host:26379,host:26379/mymaster")
+    given = dict(options)
+    asked = {
+        "username": given.get("sentinel_username"),
+        "password": given.get("sentinel_password"),
+        "socket_timeout": common["socket_timeout"],
+        "socket_connect_timeout": common["socket_connect_timeout"],
+    }
+    watched = untyped.Sentinel(hosts(parts, 26379), sentinel_kwargs={k: v for k, v in asked.items() if v is not None})
+    return watched.master_for(
+        service, db=int(database or 0), username=_user(parts), password=_password(parts), **common
+    )
+
+
+def _user(parts: Any) -> str | None:
+    return unquote(parts.username) if parts.username else None
+
+
+def _password(parts: Any) -> str | None:
+    return unquote(parts.password) if parts.password else None
+
+
+def run_script(client: redis.Redis, name: str, keys: tuple[str, ...], *args: str | int | bytes) -> Any:
+    """Run one script by its digest, or by its text where the server does not know it (any more)."""
+    from redis.exceptions import NoScriptError
+
+    from noonmark.locks.scripts import script
+
+    found = script(name)
+    try:
+        return client.evalsha(found.sha, len(keys), *keys, *args)
+    except NoScriptError:
+        return client.eval(found.text, len(keys), *keys, *args)
+
+
+def translated(where: str, error: Exception) -> LockError:
+    """Return the lock error that says what this client error means to a person."""
+    from redis import exceptions
+
+    said = str(error) or type(error).__name__
+    if isinstance(error, (exceptions.AuthenticationError, exceptions.AuthorizationError)) or said.startswith(_ACTS):
+        return LockUnusable(f"{where} refuses to serve locks: {said}. {_remedy(said)}")
+    return LockError(f"{where} does not answer: {said}. Whether the lock was taken is unknown; it frees itself.")
+
+
+def _remedy(said: str) -> str:
+    if said.startswith("OOM"):
+        return "Give it more memory (maxmemory)."
+    if said.startswith("MISCONF"):
+        return "Mend its persistence: see its log, often the disk is full."
+    if said.startswith("WRONGTYPE"):
+        return "The key holds something that is no lock; choose another name."
+    if said.startswith("NOPERM"):
+        return (
+            "Allow this user the keys lock:* and fence:* and the commands"
+            " eval evalsha get set del pexpire hmget hset time."
+        )
+    return "Check user and password in the URL."

@@ -1,0 +1,195 @@
+"""One lock service as this process uses it: its connections shared by all locks at one URL, and its renewal thread.
+
+Promises: renewals of one service wait only for each other; a waiter hears at once of a release in the same process; a
+lock whose fate is unknown is freed as soon as the service answers.
+
+Rule of the file: a service belongs to the process that opened it; a forked child opens its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import queue
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from noonmark.core.model import SECOND, Micros
+from noonmark.locks import keeper as keepers
+from noonmark.locks.keeper import Keeper
+from noonmark.ports.lock import LockError, Locks
+
+if TYPE_CHECKING:
+    from noonmark.locks.held import Held
+
+_IDLE = 10.0
+"""Seconds that the renewal thread stays without work."""
+_FREE_TRIES, _FREE_PAUSE = 3, 0.5
+_LOG = logging.getLogger("noonmark.locks")
+
+
+class Service:
+    """A lock service with what its locks share.
+
+    Args:
+        locks: the service.
+        keeper: another one than the process's own, for tests; one that is driven ``by_hand`` makes this service work in
+            the calling thread.
+        pause: waits for a bell, at most so many microseconds; another way of waiting, for tests.
+    """
+
+    def __init__(
+        self,
+        locks: Locks,
+        *,
+        keeper: Keeper | None = None,
+        pause: Callable[[threading.Event, Micros], None] | None = None,
+    ) -> None:
+        self.locks = locks
+        self.keeper = keeper or keepers.shared()
+        self.clock = self.keeper.clock
+        self.pause = pause or _wait
+        self._mutex = threading.Lock()
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._working = False
+        self._bells: dict[str, list[Callable[[], None]]] = {}
+
+    # -- the renewal thread ---------------------------------------------------------------------
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """Do something that may wait for the service, on its own thread."""
+        if self.keeper.by_hand:
+            work()
+            return
+        with self._mutex:
+            self._work.put(work)
+            if not self._working:
+                threading.Thread(target=self._run, name=f"noonmark-lock-{self.locks.kind}", daemon=True).start()
+                self._working = True
+
+    def _run(self) -> None:
+        while True:
+            try:
+                work = self._work.get(timeout=_IDLE)
+            except queue.Empty:
+                with self._mutex:
+                    if self._work.empty():
+                        self._working = False
+                        return
+                continue
+            try:
+                work()
+            except Exception:
+                _LOG.exception("a lock renewal failed in an unexpected way; the lock is lost when its trust ends")
+
+    def free_soon(self, name: str, token: str) -> None:
+        """Free what may be ours without our knowing; if the service stays away, the ttl does it."""
+
+        def free() -> None:
+            for left in reversed(range(_FREE_TRIES)):
+                try:
+                    if self.locks.release(name, token):
+                        self.ring(name)
+                    return
+                except LockError as error:
+                    if not left:
+                        _LOG.warning("the lock %s could not be freed (%s); it frees itself", name, error)
+                        return
+                self.pause(threading.Event(), round(_FREE_PAUSE * SECOND))
+
+        self.soon(free)
+
+    # -- waiting --------------------------------------------------------------------------------
+
+    @contextmanager
+    def bell(self, name: str, ring: Callable[[], None]) -> Iterator[None]:
+        """Have ``ring`` called, from any thread, whenever this process frees that lock while the block lasts."""
+        with self._mutex:
+            self._bells.setdefault(name, []).append(ring)
+        try:
+            yield
+        finally:
+            with self._mutex:
+                rings = self._bells[name]
+                rings.remove(ring)
+                if not rings:
+                    del self._bells[name]
+
+    def ring(self, name: str) -> None:
+        """Tell those who wait for a lock in this process that it is free."""
+        if name in self._bells:
+            with self._mutex:
+                rings = list(self._bells.get(name, ()))
+            for ring in rings:
+                ring()
+
+    def dice(self) -> float:
+        """Return a number in [0, 1)."""
+        return random.uniform(0, 1)
+
+    def renew_now(self, held: Held) -> None:
+        """Renew a lock on this service's thread."""
+        self.soon(held.renew_quietly)
+
+
+def _wait(bell: threading.Event, length: Micros) -> None:
+    bell.wait(length / SECOND)
+
+
+# -- the services of this process -------------------------------------------------------------------
+
+_services: dict[str, Service] = {}
+_around: WeakValueDictionary[int, Service] = WeakValueDictionary()
+_opening = threading.Lock()
+
+
+def service_at(url: str, open_it: Callable[[str], Locks]) -> Service:
+    """Return this process's service at a URL, opened when it is first asked for and closed when the process ends."""
+    key = (
+        f"{os.getcwd()} {url}" if url.startswith("sqlite:///") else url
+    )  # a relative path means another file elsewhere
+    found = _services.get(key)
+    if found is not None:
+        return found
+    with _opening:
+        found = _services.get(key)
+        if found is None:
+            found = _services[key] = Service(open_it(url))
+        return found
+
+
+def service_of(locks: Locks) -> Service:
+    """Return the one service of this process around an opened ``Locks``, so that its waiters hear of each other."""
+    found = _around.get(id(locks))
+    if found is None or found.locks is not locks:
+        found = _around[id(locks)] = Service(locks)
+    return found
+
+
+def close() -> None:
+    """Close every service that ``lock()`` opened.  Held locks are not freed by it: their ttl does that."""
+    with _opening:
+        services = list(_services.values())
+        _services.clear()
+    for service in services:
+        with contextlib.suppress(LockError):
+            service.locks.close()
+
+
+def _forget_parent() -> None:
+    # The parent's connections stay open, unused: closing them here would end the parent's sessions.
+    global _opening
+    _inherited.extend(_services.values())
+    _services.clear()
+    _opening = threading.Lock()
+
+
+_inherited: list[Service] = []
+atexit.register(close)
+os.register_at_fork(after_in_child=_forget_parent)

@@ -1,0 +1,257 @@
+"""Locks in a SQLite file, between the processes of one machine.
+
+Promises: one holder at a time, whatever the wall clock does: a lock ends on the boot-time clock, which all processes of
+the machine share, and a lock of an earlier boot is free, because its holder is dead.  Fences grow as long as the file
+is kept; the wall clock only gives them their start.
+
+``sqlite:///noonmark.db`` keeps its locks in ``noonmark.db-locks``, beside the store: there a lock never waits for one of
+the store's transactions, and no file is opened by two SQLite libraries in one process, which would damage it.
+
+Rule of the file: each verb is one statement, which takes the write lock for microseconds.  Grants need no power-cut
+durability (a power cut ends all holders), so nothing is flushed to the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from pathlib import Path
+from typing import cast
+from urllib.parse import parse_qsl, unquote
+
+import apsw
+
+from noonmark.core.model import DAY, SECOND, Micros
+from noonmark.locks.checks import check
+from noonmark.locks.errors import LockUrlError
+from noonmark.ports.clock import Clock, SystemClock
+from noonmark.ports.lock import Grant, LockError, LockUnusable
+
+APPLICATION_ID = 0x4E4F4F4E
+"""Stands in the header of every noonmark file ("NOON"): somebody else's database is never altered."""
+SUFFIX = "-locks"
+_OF_THE_STORE = ("synchronous", "driver")
+"""Options that mean something to the store at the same URL and nothing to a lock."""
+PATIENCE = 5.0
+"""Seconds to wait for somebody else's transaction."""
+_SWEEP_EVERY = 10_000
+NO_BOOT_ID = "no-boot-id"
+"""What the clock says where the system cannot tell boots apart."""
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS noonmark_lock (
+  name TEXT PRIMARY KEY,
+  token TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  boot_id TEXT NOT NULL,
+  until INTEGER NOT NULL,
+  ttl INTEGER NOT NULL
+) STRICT, WITHOUT ROWID
+"""
+# A lock is alive in its own boot only; where the system names no boot, a lock with far more time left than its ttl is old.
+# "now" was read before the statement waited for its turn.  That may make a dead lock look alive and a new ttl a little
+# shorter, which is harmless; so the second rule needs the margin, or a lock granted during the wait would look old.
+_ALIVE = (
+    "(boot_id = :boot_id AND until > :now"
+    f" AND (:boot_id <> '{NO_BOOT_ID}' OR until <= :now + ttl + {round(4 * PATIENCE * SECOND)}))"
+)
+# Two renewals may cross while they wait: the one that was asked earlier must not take back what the later one promised.
+_UNTIL = "CASE WHEN boot_id = :boot_id AND ttl = :ttl THEN max(until, :now + :ttl) ELSE :now + :ttl END"
+_ACQUIRE = f"""
+INSERT INTO noonmark_lock (name, token, fence, boot_id, until, ttl)
+VALUES (:name, :token, :wall, :boot_id, :now + :ttl, :ttl)
+ON CONFLICT (name) DO UPDATE SET
+  fence = CASE WHEN token = :token AND {_ALIVE} THEN fence ELSE max(fence + 1, :wall) END,
+  token = :token, boot_id = :boot_id, until = {_UNTIL}, ttl = :ttl
+WHERE token = :token OR NOT {_ALIVE}
+RETURNING fence
+"""
+_RENEW = f"""
+UPDATE noonmark_lock SET until = {_UNTIL}, ttl = :ttl
+WHERE name = :name AND token = :token AND {_ALIVE}
+RETURNING fence
+"""
+_RELEASE = f"UPDATE noonmark_lock SET until = 0 WHERE name = :name AND token = :token AND {_ALIVE} RETURNING fence"
+_SWEEP = f"DELETE FROM noonmark_lock WHERE NOT {_ALIVE} AND (boot_id <> :boot_id OR until < :now - :kept)"
+
+
+def path_of(url: str) -> Path:
+    """Return the file for the locks of ``sqlite:///relative.db`` or ``sqlite:////absolute.db``.
+
+    Raises:
+        LockUrlError: with what to write instead.
+    """
+    place, _, query = url.partition("://")[2].partition("?")
+    if not place.startswith("/"):
+        raise LockUrlError(f"sqlite has no host; write sqlite:///{place} (three slashes; four for an absolute path)")
+    name = unquote(place[1:])
+    if not name or name == ":memory:" or name.endswith("/") or "\0" in name:
+        raise LockUrlError("the URL names no file; write sqlite:///noonmark.db, or memory:// for locks of one process")
+    for option, _value in parse_qsl(query, keep_blank_values=True):
+        if option not in _OF_THE_STORE:
+            raise LockUrlError(f'sqlite has no option "{option}"; write sqlite:///{name}')
+    return Path(name + SUFFIX)
+
+
+class SqliteLocks:
+    """The locks in one file.
+
+    Args:
+        url: ``sqlite:///relative.db`` or ``sqlite:////absolute.db``; the file is made if need be, its folder is not.
+        clock: replaces the machine's clocks, for tests.
+    """
+
+    kind = "sqlite"
+
+    def __init__(self, url: str, *, clock: Clock | None = None) -> None:
+        self._path = path_of(url)
+        self.url = f"sqlite:///{os.fspath(self._path).removesuffix(SUFFIX)}"
+        self._clock = clock or SystemClock()
+        self._pid = os.getpid()
+        self._grants = 0
+        self._mutex, self._renewal_mutex = threading.Lock(), threading.Lock()
+        self._connection = self._open()
+        # Its own, so that a renewal does not stand behind an acquire that waits for somebody's long transaction.
+        self._renewals = self._open()
+        self._prepare()
+
+    def _open(self) -> apsw.Connection:
+        try:
+            if self._path.is_dir():
+                raise LockUnusable(f"cannot keep locks in {self._path}: it is a directory. Name a file inside it.")
+            connection = apsw.Connection(os.fspath(self._path))
+        except apsw.Error as error:
+            raise self._translated(error) from error
+        connection.set_busy_handler(_Patience())
+        return connection
+
+    def _prepare(self) -> None:
+        connection = self._connection
+        try:
+            connection.execute("BEGIN")
+            owner, empty = self._owner(connection)
+            connection.execute("ROLLBACK")
+            if owner != APPLICATION_ID and not (empty and owner == 0):
+                raise LockUnusable(
+                    f"cannot keep locks in {self._path}: it is a database of another program. Name another file."
+                )
+            for each in (connection, self._renewals):
+                _use_wal(each)
+                each.pragma("synchronous", "OFF" if each.pragma("journal_mode") != "wal" else "NORMAL")
+            connection.execute("BEGIN IMMEDIATE")
+            connection.pragma("application_id", APPLICATION_ID)
+            connection.execute(_TABLE)
+            connection.execute("COMMIT")
+            self._sweep()
+        except apsw.Error as error:
+            self.close()
+            raise self._translated(error) from error
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def _owner(connection: apsw.Connection) -> tuple[int, bool]:
+        empty = bool(connection.execute("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)").get)
+        return int(connection.pragma("application_id")), empty
+
+    def acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
+        """Take the lock if it is free; None when somebody holds it."""
+        check(name, token, ttl)
+        self._grants += 1
+        if self._grants % _SWEEP_EVERY == 0:
+            self._sweep()
+        fence = self._run(_ACQUIRE, name, token, ttl)
+        return None if fence is None else Grant(fence=fence, validity=ttl)
+
+    def renew(self, name: str, ttl: Micros, token: str) -> Grant | None:
+        """Count the ttl anew if ``token`` holds the lock; else None."""
+        check(name, token, ttl)
+        fence = self._run(_RENEW, name, token, ttl, renewal=True)
+        return None if fence is None else Grant(fence=fence, validity=ttl)
+
+    def release(self, name: str, token: str) -> bool:
+        """Free the lock if ``token`` holds it."""
+        check(name, token)
+        return self._run(_RELEASE, name, token) is not None
+
+    def _sweep(self) -> None:
+        """Forget names that nobody has locked for a day: the table stays bounded, the wall clock keeps fences growing."""
+        self._run(_SWEEP, "", "", DAY)
+
+    def _run(self, statement: str, name: str, token: str, ttl: Micros = 0, *, renewal: bool = False) -> int | None:
+        if os.getpid() != self._pid:
+            raise LockUnusable(
+                f"{self.url} was opened before this process was forked; open it again in the new process"
+            )
+        clock = self._clock
+        with self._renewal_mutex if renewal else self._mutex:
+            connection = self._renewals if renewal else self._connection
+            values = {
+                "name": name,
+                "token": token,
+                "ttl": ttl,
+                "kept": ttl,
+                "wall": clock.wall(),
+                "now": clock.boot(),
+                "boot_id": clock.boot_id(),
+            }
+            try:
+                rows = connection.execute(statement, values).fetchall()
+            except apsw.Error as error:
+                raise self._translated(error) from error
+        return cast("int", rows[0][0]) if rows else None
+
+    def _translated(self, error: apsw.Error) -> LockError:
+        said = str(error) or type(error).__name__
+        if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+            return LockError(f"{self.url} does not answer: another process holds its write lock for too long")
+        if isinstance(error, apsw.ConnectionClosedError):
+            return LockUnusable(f"{self.url} was closed in this process; open it again")
+        if isinstance(error, apsw.NotADBError):
+            return LockUnusable(f"cannot keep locks in {self._path}: it is no SQLite database. Name another file.")
+        if isinstance(error, apsw.FullError):
+            return LockUnusable(f"cannot keep locks in {self._path}: the disk is full. Free some space.")
+        if isinstance(error, (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)):
+            return LockUnusable(
+                f"cannot keep locks in {self._path}: {said}. Check that its folder exists and is writable."
+            )
+        if isinstance(error, apsw.CorruptError):
+            return LockUnusable(f"cannot keep locks in {self._path}: it is damaged ({said}). Restore it from a backup.")
+        return LockError(f"{self.url} failed: {said}")
+
+    def close(self) -> None:
+        """Close the file."""
+        if os.getpid() == self._pid:
+            self._connection.close()
+            self._renewals.close()
+
+
+class _Patience:
+    """Naps while somebody else writes: short and jittered, since SQLite's lock is unfair to whoever sleeps longest."""
+
+    def __init__(self) -> None:
+        self._give_up = 0.0
+
+    def __call__(self, naps: int) -> bool:
+        moment = time.monotonic()
+        if naps == 0:
+            self._give_up = moment + PATIENCE
+        if moment >= self._give_up:
+            return False
+        time.sleep(random.uniform(0.0001, min(0.005, 0.0005 * (naps + 1))))
+        return True
+
+
+def _use_wal(connection: apsw.Connection) -> None:
+    """Turn a new file into WAL mode; SQLite does not wait for the second of the two locks that this takes."""
+    give_up = time.monotonic() + PATIENCE
+    while connection.pragma("journal_mode") != "wal":
+        try:
+            connection.pragma("journal_mode", "wal")
+        except (apsw.BusyError, apsw.LockedError):
+            if time.monotonic() >= give_up:
+                raise
+            time.sleep(random.uniform(0.0002, 0.002))

@@ -1,0 +1,213 @@
+"""Sessions with a ZooKeeper: opened when first needed, one for each length, refused after a fork.
+
+Promises: every call ends within its time; a session that was lost is replaced by kazoo's own threads, which end with
+``close``.
+
+Rule of the file: here are URLs, sessions and errors; what a lock is stands in ``zookeeper.py``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from noonmark.core.durations import parse_duration
+from noonmark.core.model import SECOND, Micros
+from noonmark.core.urls import without_secrets as shown
+from noonmark.locks.errors import LockUrlError
+from noonmark.locks.urls import hosts
+from noonmark.ports.lock import LockError, LockUnusable
+
+TIMEOUT = 5.0
+"""Seconds for one call, unless the URL says ``timeout``."""
+LENGTHS: tuple[Micros, ...] = tuple(seconds * SECOND for seconds in (1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 120, 300, 900))
+"""The session lengths that are asked for: the shortest that covers the ttl, so that few sessions serve every lock."""
+_FILES = ("ca", "cert", "key")
+_OPTIONS = frozenset({"timeout", "session", *_FILES})
+_CHATTER = logging.getLogger("noonmark.locks.zookeeper.client")
+_CHATTER.setLevel(logging.ERROR)  # kazoo warns at every attempt to reconnect; who asks for a lock is told anyway
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What a ZooKeeper URL says."""
+
+    shown: str
+    hosts: str  # as kazoo reads them, with the chroot
+    user: str | None
+    password: str | None
+    secure: bool
+    files: dict[str, str]
+    timeout: float
+    session: Micros | None  # one length for every lock, whatever its ttl
+
+
+def read_url(url: str) -> Place:
+    """Read ``zookeeper://user:password@host:2181,host:2181/chroot?session=10s&ca=…&cert=…&key=…&timeout=5``.
+
+    ``zookeepers://`` means TLS.  User and password are a ``digest`` identity: with them only this user may touch the locks.
+
+    Raises:
+        LockUrlError: with what to write instead.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("zookeeper", "zookeepers"):
+        raise LockUrlError(f"{shown(url)} names no ZooKeeper; write zookeeper://host:2181,host:2181")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := sorted(options.keys() - _OPTIONS):
+        known = ", ".join(sorted(_OPTIONS))
+        raise LockUrlError(
+            f"{shown(url)} has an option that ZooKeeper locks do not know: {unknown[0]}; known are {known}"
+        )
+    files = {name: options[name] for name in _FILES if options.get(name)}
+    for name, path in files.items():
+        if not Path(path).is_file():
+            raise LockUrlError(f"{shown(url)} names the file {path} as {name}, and there is none")
+    if (parts.username is None) != (parts.password is None):
+        raise LockUrlError(
+            f"{shown(url)} names only one of user and password; write zookeeper://user:password@host:2181"
+        )
+    try:
+        timeout = float(options.get("timeout", TIMEOUT))
+        session = parse_duration(options["session"]) if "session" in options else None
+    except ValueError as error:
+        raise LockUrlError(f"{shown(url)} cannot be read ({error}); write ?timeout=5&session=10s") from None
+    if not 0 < timeout <= 600 or (session is not None and session < SECOND // 10):
+        raise LockUrlError(f"{shown(url)} asks for a time that is not possible; write ?timeout=5&session=10s")
+    places = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in hosts(parts, 2181))
+    return Place(
+        shown=shown(url),
+        hosts=places + parts.path.rstrip("/"),
+        user=None if parts.username is None else unquote(parts.username),
+        password=None if parts.password is None else unquote(parts.password),
+        secure=parts.scheme == "zookeepers" or bool(files),
+        files=files,
+        timeout=timeout,
+        session=session,
+    )
+
+
+def length_for(place: Place, ttl: Micros) -> Micros:
+    """Return how long a session to ask for: a holder that dies keeps its lock for one session."""
+    if place.session is not None:
+        return place.session
+    return next((length for length in LENGTHS if length >= ttl), LENGTHS[-1])
+
+
+class Session:
+    """One session: what it created vanishes when the servers have not heard from us for its length."""
+
+    def __init__(self, place: Place, length: Micros, on_lost: Callable[[Session], None]) -> None:
+        from kazoo.client import KazooClient
+        from kazoo.protocol.states import KazooState
+        from kazoo.security import make_digest_acl
+
+        self.place = place
+        self.length = length
+        self.granted: Micros = length  # what the servers agreed to; known before the first answer
+        self._lost_state = KazooState.LOST
+        self._on_lost = on_lost
+        owned: dict[str, Any] = {}
+        if place.user is not None:
+            owned = {
+                "auth_data": [("digest", f"{place.user}:{place.password}")],
+                "default_acl": [make_digest_acl(place.user, place.password, all=True)],
+            }
+        self.client = KazooClient(
+            hosts=place.hosts,
+            timeout=length / 1e6,
+            connection_retry={"max_tries": -1, "delay": 0.05, "backoff": 2, "max_delay": 0.5},
+            logger=_CHATTER,
+            use_ssl=place.secure,
+            ca=place.files.get("ca"),
+            certfile=place.files.get("cert"),
+            keyfile=place.files.get("key"),
+            check_hostname="ca" in place.files,
+            **owned,
+        )
+        self._learn_granted()
+        self.client.add_listener(self._changed)
+        self._live: Any = None
+        self._guard = threading.Lock()
+
+    def _learn_granted(self) -> None:
+        """The servers may shorten a session (to 20 ticks), and kazoo tells nobody: it is read from their answer."""
+        from kazoo.protocol.serialization import Connect
+
+        connection = self.client._connection
+        invoke = connection._invoke
+
+        def overheard(timeout: float, request: Any, xid: Any = None) -> Any:
+            answer = invoke(timeout, request, xid)
+            if isinstance(request, Connect):
+                self.granted = answer[0].time_out * 1000
+            return answer
+
+        connection._invoke = overheard
+
+    def _changed(self, state: str) -> None:
+        if state == self._lost_state:
+            self._on_lost(self)
+
+    @property
+    def id(self) -> int:
+        """The session's number, 0 while there is none."""
+        known = self.client.client_id
+        return 0 if known is None else int(known[0] or 0)
+
+    def connected(self, until: float) -> Any:
+        """Return the connected client; waits for a connection until a moment of the monotonic clock.
+
+        Raises:
+            LockError: there is none.
+        """
+        with self._guard:
+            if self._live is None:
+                self._live = self.client.start_async()
+        self._live.wait(max(0.0, until - time.monotonic()))
+        if not self.client.connected:
+            from kazoo.protocol.states import KeeperState
+
+            if self.client.client_state == KeeperState.AUTH_FAILED:
+                raise LockUnusable(f"{self.place.shown} refuses us. Check user and password in the URL.")
+            raise LockError(f"{self.place.shown} does not answer: no connection within {self.place.timeout:g} s.")
+        return self.client
+
+    def close(self) -> None:
+        """End the session; what it holds is free at once, if the servers can be told."""
+        with contextlib.suppress(Exception):
+            self.client.stop()
+        with contextlib.suppress(Exception):
+            self.client.close()
+
+
+def answer(place: Place, result: Any, until: float) -> Any:
+    """Wait for one answer until a moment of the monotonic clock.
+
+    Raises:
+        LockError: none came, or the connection or the session was lost meanwhile.
+        LockUnusable: we may not do this.
+    """
+    from kazoo import exceptions
+
+    try:
+        return result.get(timeout=max(0.0, until - time.monotonic()))
+    except (exceptions.NoAuthError, exceptions.AuthFailedError, exceptions.InvalidACLError) as error:
+        raise LockUnusable(
+            f"{place.shown} does not let us keep locks ({type(error).__name__}). Check user and password in the URL, "
+            "and the rights on /noonmark/locks."
+        ) from error
+    except (exceptions.NoNodeError, exceptions.NodeExistsError):
+        raise  # these are answers
+    except (exceptions.KazooException, result._handler.timeout_exception, OSError) as error:
+        said = str(error) or type(error).__name__
+        raise LockError(
+            f"{place.shown} does not answer: {said}. Whether the lock was taken is unknown; it frees itself."
+        ) from error
