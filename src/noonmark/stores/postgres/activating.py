@@ -135,9 +135,7 @@ def leave(desk: Desk, job: JobRow, passed: Sequence[Passed], adds: Sequence[NewO
 def _series(desk: Desk, name: str) -> list[Line]:
     """Return the open scheduled rows of a job, the oldest moment first."""
     lines = [
-        line
-        for line in desk.by_job.get(name, ())
-        if line.row.due_at is not None and line.row.origin is Origin.SCHEDULE
+        line for line in desk.by_job.get(name, ()) if line.row.due_at is not None and line.row.origin is Origin.SCHEDULE
     ]
     return sorted(lines, key=lambda line: (line.row.scheduled_for, line.row.id))
 

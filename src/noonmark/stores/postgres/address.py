@@ -91,7 +91,7 @@ def parse(url: str) -> Address:
     except psycopg.ProgrammingError as problem:
         said = str(problem).strip()
         raise StoreUrlError(
-            f"this is no PostgreSQL URL: {_without(said, place)}; write postgresql://user:password@host:5432/database, "
+            f"this is no PostgreSQL URL: {_without(said, place, given)}; write postgresql://user:password@host:5432/database, "
             "with special characters in a password percent-encoded"
         ) from None
     settings = _DEFAULTS | {name: str(value) for name, value in known.items() if value is not None}
@@ -112,7 +112,9 @@ def parse(url: str) -> Address:
 def _one_of(own: dict[str, str], name: str, meanings: dict[str, bool], default: str) -> bool:
     said = own.get(name, default).lower()
     if said not in meanings:
-        raise StoreUrlError(f"{name}={said} is not possible; write {' or '.join(f'{name}={word}' for word in meanings)}")
+        raise StoreUrlError(
+            f"{name}={said} is not possible; write {' or '.join(f'{name}={word}' for word in meanings)}"
+        )
     return meanings[said]
 
 
@@ -132,7 +134,10 @@ def _shown(scheme: str, place: str, given: list[tuple[str, str]]) -> str:
     return f"{scheme or 'postgresql'}://{hidden}{where}{asked}"
 
 
-def _without(said: str, place: str) -> str:
-    """Take the part that may hold a password out of libpq's sentence."""
+def _without(said: str, place: str, given: list[tuple[str, str]]) -> str:
+    """Take what may be a password out of libpq's sentence."""
     credentials = place.rpartition("@")[0]
-    return said.replace(credentials, "***") if credentials else said
+    secrets = {credentials, credentials.partition(":")[2], *(value for name, value in given if name in _SECRETS)}
+    for secret in sorted(secrets - {""}, key=len, reverse=True):
+        said = said.replace(secret, "***")
+    return said

@@ -21,9 +21,13 @@ MARK = (
 )
 _READ = f"SELECT {SERVER_TIME}, mark, behind_since FROM ~clock FOR UPDATE"
 _LEASES = "UPDATE ~agenda SET due_at = due_at - $1::bigint WHERE is_held RETURNING occurrence_id"
-_ROWS = "UPDATE ~occurrence SET due_at = due_at - $1::bigint WHERE due_at IS NOT NULL AND holder <> '' AND id = ANY($2::bigint[])"
+_ROWS = (
+    "UPDATE ~occurrence SET due_at = due_at - $1::bigint WHERE id = ANY($2::bigint[]) AND due_at IS NOT NULL"
+    " AND holder <> ''"
+)
 _WORKERS = (
-    "UPDATE ~worker SET until = until - $1::bigint, gone_at = gone_at - $1::bigint WHERE NOT reaped AND ended_at IS NULL"
+    "UPDATE ~worker SET until = until - $1::bigint, gone_at = gone_at - $1::bigint"
+    " WHERE NOT reaped AND ended_at IS NULL"
 )
 
 

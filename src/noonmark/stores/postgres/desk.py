@@ -14,7 +14,7 @@ from typing import Any
 
 from noonmark.core.model import JobRow, Micros, NewOccurrence
 from noonmark.stores.postgres.arrays import numbers, texts, unescaped
-from noonmark.stores.postgres.link import Repeat, Row, Session, Statement
+from noonmark.stores.postgres.link import Param, Repeat, Row, Session, Statement
 from noonmark.stores.postgres.rows import COLUMNS, OWN_COLUMNS, Line, line_from_columns
 from noonmark.stores.postgres.transaction import Transaction
 
@@ -225,7 +225,7 @@ def _questions(wanted: Wanted) -> tuple[list[Statement], list[Any]]:
         asked.append(((_ROWS, rows), _read_rows))
     keys = {*wanted.keys, *wanted.with_keys} - {""}
     if keys or changes_rows:
-        params = (*rows, texts(sorted(keys)), wanted.may_release)
+        params: tuple[Param, ...] = (*rows, texts(sorted(keys)), wanted.may_release)
         asked += [((_CLAIMS, params), _read_claims), ((_HOLDERS, params), _read_holders)]
         if wanted.may_release:
             asked.append(((_GENERATIONS, params), _read_generations))
@@ -293,7 +293,9 @@ def _read_slots(desk: Desk, rows: list[Row]) -> None:
 
 def _read_facts(desk: Desk, rows: list[Row]) -> None:
     for name, version, value, set_at, actor in rows:
-        desk.facts[unescaped(name)] = StoredFact(version, None if value is None else unescaped(value), set_at, unescaped(actor))
+        desk.facts[unescaped(name)] = StoredFact(
+            version, None if value is None else unescaped(value), set_at, unescaped(actor)
+        )
 
 
 def _read_rows(desk: Desk, rows: list[Row]) -> None:
@@ -330,4 +332,3 @@ def _read_outcomes(desk: Desk, rows: list[Row]) -> None:
 
 def _read_new_ids(desk: Desk, rows: list[Row]) -> None:
     desk.new_ids += [row[0] for row in rows]
-

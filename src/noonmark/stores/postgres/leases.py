@@ -44,9 +44,7 @@ _NOTE = (
     " ON CONFLICT (occurrence_id, kind, name) DO {conflict}) SELECT count(*) FROM held"
 )
 FIRST_WINS = _NOTE.format(conflict="NOTHING")
-LAST_WINS = _NOTE.format(
-    conflict="UPDATE SET value = excluded.value, fence = excluded.fence, at = excluded.at"
-)
+LAST_WINS = _NOTE.format(conflict="UPDATE SET value = excluded.value, fence = excluded.fence, at = excluded.at")
 
 
 def renew(session: Session, worker: str, leases: Sequence[Renewal], fixed: Micros | None) -> Renewed:

@@ -189,7 +189,7 @@ def tallies(session: Session, fixed: Micros | None, *, revisions: bool) -> Talli
     _, clock, counted, open_rows, alerts, *told, _ = session.ask(
         _SNAPSHOT, (f"SELECT {NOW}", (fixed,)), (_COUNTERS, ()), (OPEN, (fixed,)), (_OPEN_ALERTS, ()), *last, _END
     )
-    counters: dict[str, int] = dict(counted)  # type: ignore[arg-type]
+    counters: dict[str, int] = dict(counted)
     by_state = {state: counters[f"state:{state}"] for state in State if counters.get(f"state:{state}")}
     by_state |= {State(row[0]): row[1] for row in open_rows}
     moments = [row[5] for row in open_rows]

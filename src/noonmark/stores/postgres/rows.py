@@ -167,8 +167,8 @@ def as_columns(lines: Sequence[Line], columns: Sequence[str]) -> list[str]:
     return arrays
 
 
-INSERTED = (*FIELDS[:21], "fence", "holder", "looking", "verdict", "code", "detail", "created_at", "ended_at", "duplicate_of",
-            "range_until", "range_count", "actor", "note", "queue", "priority")  # fmt: skip
+INSERTED = (*FIELDS[:21], "fence", "holder", "looking", "verdict", "code", "detail", "created_at", "ended_at",
+            "duplicate_of", "range_until", "range_count", "actor", "note", "queue", "priority")  # fmt: skip
 INSERT = (
     f"INSERT INTO ~occurrence ({', '.join(INSERTED)}) SELECT * FROM {unnested(INSERTED)}"
     f" AS n ({', '.join(INSERTED)}) ORDER BY job, subject, identity"

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -68,7 +70,7 @@ def look(wire: Wire, address: Address) -> Found:
     if row[0] is None:
         return Found(0, 0)
     rows = wire.execute(placed("SELECT name, value FROM ~meta", address.prefix).encode(), prepare=False).fetchall()
-    meta: dict[str, str] = dict(rows)  # type: ignore[arg-type]
+    meta: dict[str, str] = dict(rows)
     return Found(int(meta.get("version", 0)), int(meta.get("min_reader", 0)))
 
 
@@ -78,7 +80,7 @@ def prepare(address: Address) -> None:
     Raises:
         StoreUnusable, StoreUnreachable: why not, and what to do.
     """
-    with _translating(address), dial(address) as wire:
+    with _dialled(address) as wire:
         _check_server(wire, address)
         found = look(wire, address)
         if found.version < version():
@@ -101,14 +103,14 @@ def prepare(address: Address) -> None:
 
 def pending(address: Address) -> list[str]:
     """Return the names of the migrations that are not applied yet."""
-    with _translating(address), dial(address) as wire:
+    with _dialled(address) as wire:
         found = look(wire, address)
     return [migration.name for migration in migrations() if migration.number > found.version]
 
 
 def migrate(address: Address) -> list[str]:
     """Apply what is missing and return the names of what was applied."""
-    with _translating(address), dial(address) as wire:
+    with _dialled(address) as wire:
         _check_server(wire, address)
         return _migrate(wire, address)
 
@@ -188,15 +190,11 @@ def _one(wire: Wire, statement: str, *params: Any) -> tuple[Any, ...]:
     return row
 
 
-class _translating:  # noqa: N801
-    """Turn every driver error inside the block into a store error."""
-
-    def __init__(self, address: Address) -> None:
-        self._address = address
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, psycopg.Error):
-            raise errors.translated(self._address.shown, error) from error
+@contextmanager
+def _dialled(address: Address) -> Iterator[Wire]:
+    """Open a connection for the block, and turn every driver error inside it into a store error."""
+    try:
+        with dial(address) as wire:
+            yield wire
+    except psycopg.Error as error:
+        raise errors.translated(address.shown, error) from error

@@ -75,7 +75,8 @@ def wanted(items: Sequence[Settlement]) -> Wanted:
         keys=adding.claimed_keys(adds) | set(facts.names_of(seen, "key")),
         may_release=any(item.verdict == Verdict.SKIP_SUPERSEDED for item in items),
         jobs={new.job for new in adds} | set(facts.names_of(seen, "pause")),
-        slots={item.gates.slot for item in items if item.gates is not None} | {n for n in seen if n.startswith("slot:")},
+        slots={item.gates.slot for item in items if item.gates is not None}
+        | {n for n in seen if n.startswith("slot:")},
         facts=is_stored(seen),
         written_facts={fact.name for item in items for fact in item.facts},
         fences={(item.occurrence_id, item.fence) for item in items if item.fence},

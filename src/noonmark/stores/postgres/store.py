@@ -53,7 +53,7 @@ from noonmark.stores.postgres import (
     writing,
 )
 from noonmark.stores.postgres.address import Address, parse
-from noonmark.stores.postgres.desk import Desk, Wanted, lay, sit_down
+from noonmark.stores.postgres.desk import KEPT, Desk, Wanted, lay, sit_down
 from noonmark.stores.postgres.link import URGENT_PATIENCE, Pool, Session
 from noonmark.stores.postgres.listening import Ear
 from noonmark.stores.postgres.transaction import NOW, ClockStep, Transaction
@@ -174,7 +174,7 @@ class PostgresStore:
         def work(session: Session) -> list[Settled]:
             plain = [item for item in items if settling.is_plain(item)]
             statements = settling.succeeding(plain, fixed) if plain else []
-            tx, found = Transaction.begin(session, name, fixed, *statements, kept=requests.KEPT)
+            tx, found = Transaction.begin(session, name, fixed, *statements, kept=KEPT)
             if tx.first is not None:
                 return requests.settled_from_plain(json.loads(tx.first))
             done = frozenset(row[0] for row in found[1]) if plain else frozenset()
@@ -327,9 +327,7 @@ def _ended(session: Session, work: Callable[[Session], Answer]) -> Answer:
     return answer
 
 
-def _answers(
-    tx: Transaction, worker: str, items: Sequence[Settlement], done: frozenset[int]
-) -> list[Settled]:
+def _answers(tx: Transaction, worker: str, items: Sequence[Settlement], done: frozenset[int]) -> list[Settled]:
     """Answer the plain successes that went through, and judge the rest on a desk."""
     left = [item for item in items if not (settling.is_plain(item) and item.occurrence_id in done)]
     desk = Desk(tx)

@@ -234,4 +234,3 @@ def _may_start(row: Any, job: tuple[int, bool] | None, now: Micros) -> bool:
         and (row.first_started_at is not None or row.expires_at is None or now <= row.expires_at)
         and not row.cancel_requested
     )
-

@@ -130,4 +130,3 @@ def read_opening(row: Row, fixed: Micros | None, kept: Micros) -> tuple[Micros, 
         if server < mark and (behind_since is None or not 0 <= server - behind_since < HELD_BACK):
             raise ClockStep
     return now, (unescaped(answer) if answered_at is not None and answered_at > now - kept else None)
-

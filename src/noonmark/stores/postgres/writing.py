@@ -41,7 +41,10 @@ _CLAIM_MOVE = (
     " FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (key, generation, id) WHERE c.key = n.key"
 )
 _CLAIM_DROP = "DELETE FROM ~claim WHERE key = ANY($1::text[])"
-_SLOT_ADD = "INSERT INTO ~slot SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (name, id, since) ORDER BY name"
+_SLOT_ADD = (
+    "INSERT INTO ~slot SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (name, id, since)"
+    " ORDER BY name"
+)
 _SLOT_DROP = "DELETE FROM ~slot WHERE name = ANY($1::text[])"
 _FACT = (
     "UPDATE ~fact AS f SET version = n.version, value = n.value, set_at = n.set_at, actor = n.actor"
@@ -189,8 +192,8 @@ def _write_facts(desk: Desk) -> None:
     if desk.waits_no_more:
         tx.later(WAIT_DROP, numbers(sorted(desk.waits_no_more)))
     if desk.waiting:
-        names, versions, ids = zip(*desk.waiting, strict=True)
-        tx.later(_WAIT_ADD, texts(names), numbers(versions), numbers(ids))
+        awaited, versions, ids = zip(*desk.waiting, strict=True)
+        tx.later(_WAIT_ADD, texts(awaited), numbers(versions), numbers(ids))
     if desk.changed_facts:
         names = sorted(desk.changed_facts)
         facts = [desk.facts[name] for name in names]
@@ -229,7 +232,9 @@ def _ledger_columns(entries: Sequence[Entry], now: int) -> list[str]:
     columns = []
     for name in _LEDGER_NAMES:
         values: list[Any] = [now if name == "at" else getattr(entry, name) for entry in entries]
-        columns.append(numbers(values) if name in ("occurrence_id", "at", "count", "fence", "revision") else texts(values))
+        columns.append(
+            numbers(values) if name in ("occurrence_id", "at", "count", "fence", "revision") else texts(values)
+        )
     return columns
 
 
@@ -248,9 +253,9 @@ def _write_jobs(desk: Desk) -> None:
                 texts(job.event for job in jobs),
             )  # fmt: skip
     if desk.revisions:
-        jobs, actors = [job for job, _ in desk.revisions], [actor for _, actor in desk.revisions]
+        revised, actors = [job for job, _ in desk.revisions], [actor for _, actor in desk.revisions]
         tx.later(
-            _REVISION, texts(job.name for job in jobs), texts(job.rule for job in jobs), texts(job.digest for job in jobs),
-            numbers(job.revision for job in jobs), numbers(job.effective_at for job in jobs),
-            texts(job.event for job in jobs), texts(actors), tx.now,
+            _REVISION, texts(job.name for job in revised), texts(job.rule for job in revised),
+            texts(job.digest for job in revised), numbers(job.revision for job in revised),
+            numbers(job.effective_at for job in revised), texts(job.event for job in revised), texts(actors), tx.now,
         )  # fmt: skip
