@@ -91,8 +91,8 @@ def parse(url: str) -> Address:
     except psycopg.ProgrammingError as problem:
         said = str(problem).strip()
         raise StoreUrlError(
-            f"this is no PostgreSQL URL: {_without(said, place, given)}; write postgresql://user:password@host:5432/database, "
-            "with special characters in a password percent-encoded"
+            f"this is no PostgreSQL URL: {_without(said, place, given)}; write"
+            " postgresql://user:password@host:5432/database, with special characters in a password percent-encoded"
         ) from None
     settings = _DEFAULTS | {name: str(value) for name, value in known.items() if value is not None}
     if "," in settings.get("host", "") and "target_session_attrs" not in settings:
