@@ -144,7 +144,10 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "",
     ),
     "replicas_unbounded": (
-        "有副本（或会提升副本的哨兵），而 min-replicas-to-write 为 0 或未知：切换主库可能丢失已接受的任务和已记录的成功，可能重复执行。",
+        (
+            "有副本（或会提升副本的哨兵），而 min-replicas-to-write 为 0 或未知："
+            "切换主库可能丢失已接受的任务和已记录的成功，已成功的可能再次执行。"
+        ),
         "请设置 min-replicas-to-write 1 和 min-replicas-max-lag 10，或在 URL 中加 durability=failover。",
     ),
 }
