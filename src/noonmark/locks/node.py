@@ -18,9 +18,8 @@ from noonmark.locks.scripts import script
 from noonmark.ports.clock import Clock
 from noonmark.ports.lock import LockError
 
-SLOW_TO_FAIL: Micros = 20_000
 LEFT_ALONE: Micros = SECOND
-"""How long a server is not asked that took its time to fail; one that refuses at once costs nothing and is asked."""
+"""How long a server is not asked that was waited for in vain; one that refuses at once costs nothing and is asked."""
 
 
 class _Away:
@@ -35,11 +34,10 @@ AWAY: Final = _Away()
 class Command:
     """One script with its arguments, packed once for all nodes."""
 
-    __slots__ = ("_packed", "asked_at", "name", "tail", "until")
+    __slots__ = ("_packed", "name", "tail", "until")
 
-    def __init__(self, name: str, tail: tuple[str | int, ...], asked_at: Micros, within: Micros) -> None:
-        self.name, self.tail, self.asked_at = name, tail, asked_at
-        self.until = asked_at + within
+    def __init__(self, name: str, tail: tuple[str | int, ...], until: Micros) -> None:
+        self.name, self.tail, self.until = name, tail, until
         self._packed: Any = None
 
     def packed_by(self, connection: Any) -> Any:
@@ -93,7 +91,8 @@ class Node:
 
     def send(self, command: Command, *, anew: bool = False) -> Line | None:
         """Send a command, on a new connection if ``anew``; None if that was not possible."""
-        if self._ask_from and self._clock.boot() < self._ask_from:
+        began = self._clock.boot()
+        if began < self._ask_from:
             return None
         connection: Any = None if anew else self._take()
         is_used = connection is not None
@@ -106,7 +105,7 @@ class Node:
             if is_used and isinstance(error, self._hung_up) and not isinstance(error, self._too_slow):
                 return self.send(command, anew=True)
             now = self._clock.boot()
-            if now - command.asked_at > SLOW_TO_FAIL:
+            if now - began > self._timeout * SECOND / 2:
                 self._ask_from = now + LEFT_ALONE
             return None
         return Line(connection, is_used)
@@ -164,7 +163,7 @@ def ask_all(
     nodes: Sequence[Node], name: str, keys: tuple[str, ...], args: Sequence[str | int], *, within: Micros, clock: Clock
 ) -> list[Any]:
     """Run one script on every node at the same time and return the answers, AWAY where none came ``within`` that time."""
-    command = Command(name, (len(keys), *keys, *args), clock.boot(), within)
+    command = Command(name, (len(keys), *keys, *args), clock.boot() + within)
     lines: list[Line | None] = []
     read = 0
     try:
