@@ -125,13 +125,13 @@ ENDED: tuple[Reason, ...] = (
     ),
     reason(
         "lock_lost",
-        "It lost its outside lock[ {lock}] while it ran and was stopped[: {error}].",
-        "运行中失去了外部锁[ {lock}]，已被停止[：{error}]。",
+        "It lost its outside lock[ {lock}] while it ran and was stopped; a person is needed.",
+        "运行中失去了外部锁[ {lock}]，已被停止；需要人工处理。",
         (
             "See why the lock service did not answer or the machine stood still; then, if it failed: noonmark retry RUN",
             "查明锁服务为何无应答或机器为何停顿；若已失败：noonmark retry RUN",
         ),
-        level=1,
+        level=3,
     ),
     reason(
         "effects_started",

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 from noonmark.core.conditions import lock_name
 from noonmark.core.model import SECOND, Fact, Job, LockRule, Micros, Occurrence
+from noonmark.engine.registry import Handler
 from noonmark.engine.runs import Run
 from noonmark.ports.clock import Clock
 from noonmark.ports.lock import KeptLock, LockError, LockSource
@@ -61,6 +62,7 @@ class Wish(Protocol):
     job: Job | None
     hold: Hold | None
     known: dict[str, Fact]
+    handler: Handler | None
 
     @property
     def lock_fact(self) -> str:
@@ -104,7 +106,9 @@ class JobLocks:
 
     async def _ask_in_turn(self, wishes: Sequence[Wish]) -> None:
         for wish in wishes:
-            if wish.job is not None and wish.job.lock is not None:
+            if wish.handler is None:  # it cannot start here, so nobody outside is kept waiting for it
+                wish.known[wish.lock_fact] = Fact(name=wish.lock_fact)
+            elif wish.job is not None and wish.job.lock is not None:
                 fact, wish.hold = await self.ask(wish.job.lock, wish.lock_fact, wish.hold)
                 wish.known[fact.name] = fact
 

@@ -14,7 +14,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from noonmark.core import catchup, lapsed
 from noonmark.core.codec import checks_to_json
@@ -62,14 +62,6 @@ _STARTS = frozenset({Event.START, Event.TAKEOVER})
 _LOG = logging.getLogger("noonmark.engine")
 
 
-class StoreTime(Protocol):
-    """The engine's idea of the store's time."""
-
-    def __call__(self) -> Micros:
-        """Return the store's time, never ahead of it."""
-        ...
-
-
 @dataclass(slots=True, kw_only=True)
 class Case:
     """One looked row on its way to an outcome."""
@@ -101,7 +93,7 @@ class Looker:
         rules: Rules,
         *,
         worker: str,
-        store_now: StoreTime,
+        store_now: Callable[[], Micros],
         boot: Callable[[], Micros],
         is_alive: Callable[[Any, Micros], bool | None],
         locks: JobLocks,

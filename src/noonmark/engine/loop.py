@@ -105,22 +105,25 @@ class Engine:
         self.locks = JobLocks(
             lock_source, clock, on_lost=self._lost_lock, in_loop=self._threadsafe, inline=inline_locks
         )
-        self._looker = Looker(
-            store,
-            gate,
-            self.rules,
-            worker=self._worker,
-            store_now=self.store_now,
-            boot=clock.boot,
-            is_alive=lambda fact, now: is_alive(fact, info, now),
-            locks=self.locks,
-            observer=observer,
-        )
+        self._looker = self._make_looker(lambda fact, now: is_alive(fact, info, now))
         self._recorder = Recorder(
             store, gate, self.rules, worker=self._worker, store_now=self.store_now, dice=dice, observer=observer
         )
         self._farewell = Farewell(gate, self.duty, self._roster, self.inbox, self._recorder, clock, grace=30 * SECOND)
         self._watchdog = Watchdog(store, gate, self.rules, registry, worker=self._worker)
+
+    def _make_looker(self, is_alive: Callable[[Any, Micros], bool | None]) -> Looker:
+        return Looker(
+            self._store,
+            self._gate,
+            self.rules,
+            worker=self._worker,
+            store_now=self.store_now,
+            boot=self._clock.boot,
+            is_alive=is_alive,
+            locks=self.locks,
+            observer=self._observer,
+        )
 
     # -- for everybody, from any thread ---------------------------------------------------------------
 

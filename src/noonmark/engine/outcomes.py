@@ -110,8 +110,8 @@ def _failure(finish: Finish, clocked: Clocked) -> Settlement:
     detail: dict[str, Any] = {**outcome.detail, **finish.detail}
     if run.stop_reason == "timed_out":
         detail["timeout"] = run.job.timeout
-    if run.stop_reason == "lock_lost" and run.job.lock is not None:
-        detail["lock"] = run.job.lock.name
+    if run.stop_reason == "lock_lost":
+        detail |= {"lock": run.hold.name, "error": f"its outside lock {run.hold.name} was lost while it ran"}
     return _ended(finish, outcome.event, code, due_at=outcome.due_at, detail=detail)
 
 
