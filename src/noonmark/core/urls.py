@@ -1,6 +1,7 @@
-"""URLs of stores and locks as text: shown without what must stay secret, and which kind of lock a scheme means.
+"""URLs of stores and locks as text: shown without what must stay secret, with one option changed, their kind of lock.
 
-Rule of the file: whatever could be a password is hidden, even where that hides more than it must.
+Promise: a URL that is changed keeps everything else that was written in it, letter by letter.  Rule of the file: whatever
+could be a password is hidden, even where that hides more than it must.
 """
 
 from __future__ import annotations
@@ -41,3 +42,10 @@ def lock_kind(scheme: str) -> str:
     base = scheme.lower().partition("+")[0]
     kind = _LOCK_SCHEMES.get(base, base)
     return kind if kind in LOCK_KINDS else ""
+
+
+def with_option(url: str, name: str, value: str) -> str:
+    """Return the URL with this option in its query, in the place of one that was there."""
+    head, _, query = url.partition("?")
+    kept = [part for part in query.split("&") if part and part.partition("=")[0] != name]
+    return f"{head}?{'&'.join([*kept, f'{name}={value}'])}"

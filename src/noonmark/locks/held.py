@@ -65,7 +65,7 @@ class Held:
         self._renew_at = self._next_renewal(asked_at, grant.validity)
 
     def _next_renewal(self, asked_at: Micros, validity: Micros) -> Micros:
-        return asked_at + min(self._ttl, validity) // RENEW_PARTS if self._renews else _FAR
+        return asked_at + min(self._ttl // RENEW_PARTS, validity // 2) if self._renews else _FAR
 
     # -- what the holder asks -------------------------------------------------------------------
 

@@ -9,13 +9,14 @@ import difflib
 import importlib
 import os
 from typing import Any
+from urllib.parse import parse_qsl
 
+from noonmark.core.urls import without_secrets
 from noonmark.locks.errors import LockUrlError
-from noonmark.locks.urls import shown
 from noonmark.ports.lock import Locks
 
 DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
-"""Where locks are when neither an argument nor the environment says so: the store's file."""
+"""Where locks are when neither an argument nor the environment says so: beside the store."""
 
 _KINDS = {
     "memory": ("noonmark.locks.memory", "MemoryLocks", ""),
@@ -27,9 +28,10 @@ _KINDS = {
     "redis+sentinel": ("noonmark.locks.redis", "RedisLocks", "redis"),
     "redis+cluster": ("noonmark.locks.redis", "RedisLocks", "redis"),
     "redlock": ("noonmark.locks.redlock", "Redlock", "redis"),
-    "postgresql": ("noonmark.locks.postgres", "open_postgres_locks", "postgres"),
-    "postgres": ("noonmark.locks.postgres", "open_postgres_locks", "postgres"),
+    "postgresql": ("noonmark.locks.postgres", "PostgresLocks", "postgres"),
+    "postgres": ("noonmark.locks.postgres", "PostgresLocks", "postgres"),
     "etcd": ("noonmark.locks.etcd", "EtcdLocks", "etcd"),
+    "etcds": ("noonmark.locks.etcd", "EtcdLocks", "etcd"),
     "zookeeper": ("noonmark.locks.zookeeper", "ZooKeeperLocks", "zookeeper"),
 }
 """Scheme -> module, callable of the URL, and the extra that installs its driver."""
@@ -69,7 +71,7 @@ def open_locks(url: str | None = None) -> Locks:
         close = difflib.get_close_matches(scheme, _KINDS, n=1) if separator else []
         meant = f"did you mean {close[0]}://? " if close else ""
         known = ", ".join(f"{name}://" for name in _KINDS)
-        raise LockUrlError(f'"{shown(chosen)}" names no lock service; {meant}known: {known}')
+        raise LockUrlError(f'"{without_secrets(chosen)}" names no lock service; {meant}known: {known}')
     if scheme == "sqlite":
         _make_own_folder(chosen)
     if scheme == "memory":
@@ -77,6 +79,8 @@ def open_locks(url: str | None = None) -> Locks:
 
         return MemoryLocks()
     module, name, extra = _KINDS[scheme]
+    if extra == "postgres" and ("kind", "advisory") in parse_qsl(chosen.partition("?")[2]):
+        module, name = "noonmark.locks.advisory", "AdvisoryLocks"
     try:
         opener: Any = getattr(importlib.import_module(module), name)
         locks: Locks = opener(chosen)

@@ -13,9 +13,9 @@ import os
 from typing import Any
 
 from noonmark.core.model import DAY, Micros
+from noonmark.core.urls import without_secrets
 from noonmark.locks.checks import check, drift
 from noonmark.locks.redis_link import connect, run_script, translated
-from noonmark.locks.urls import shown
 from noonmark.ports.lock import Grant, LockUnusable
 
 FENCE_MEMORY: Micros = DAY
@@ -47,13 +47,14 @@ class RedisLocks:
     kind = "redis"
 
     def __init__(self, url: str = "", *, client: Any = None) -> None:
-        from redis.exceptions import RedisError
+        from redis import exceptions
 
-        self._errors = (RedisError, OSError)
+        self._errors = (exceptions.RedisError, OSError)
+        self._broken = exceptions.ConnectionError
         self._owned = client is None
         self._cluster = url.startswith("redis+cluster:")
         self._pid = os.getpid()
-        self._url = shown(url) if url else "redis (a client of the caller)"
+        self._url = without_secrets(url) if url else "redis (a client of the caller)"
         try:
             self._client = connect(url) if client is None else client
         except self._errors as error:  # a cluster is asked for its nodes at once
@@ -78,7 +79,8 @@ class RedisLocks:
             raise ValueError(f'in a cluster a lock\'s name cannot have a lone or empty brace: "{name}"')
         milliseconds = -(-ttl // 1000)
         memory = milliseconds + FENCE_MEMORY // 1000
-        answer = self._run("hold", (lock_key(name), fence_key(name)), token, milliseconds, memory, how)
+        keys = lock_key(name), fence_key(name)
+        answer = self._run("hold", keys, token, milliseconds, memory, how, again=True)
         return None if answer is None else Grant(fence=int(answer[0]), validity=ttl - drift(ttl))
 
     def release(self, name: str, token: str) -> bool:
@@ -86,7 +88,7 @@ class RedisLocks:
         check(name, token)
         return bool(self._run("release", (lock_key(name),), token))
 
-    def _run(self, name: str, keys: tuple[str, ...], *args: str | int) -> Any:
+    def _run(self, name: str, keys: tuple[str, ...], *args: str | int, again: bool = False) -> Any:
         if os.getpid() != self._pid and self._owned:
             raise LockUnusable(
                 f"{self._url} was opened before this process was forked; open it again in the new process"
@@ -94,6 +96,10 @@ class RedisLocks:
         try:
             return run_script(self._client, name, keys, *args)
         except self._errors as error:
+            # A connection that died while idle costs a repetition where that changes nothing.  A release repeated after
+            # a lost answer would say that the lock was not ours.
+            if again and type(error) is self._broken:
+                return self._run(name, keys, *args)
             raise translated(self._url, error) from error
 
     def close(self) -> None:

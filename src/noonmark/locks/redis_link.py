@@ -1,7 +1,6 @@
 """Clients for Redis and Valkey, from a URL, and their errors in words a person can use.
 
-Rule of the file: one attempt per call.  A dead idle connection is opened anew once; whatever is worth waiting for is
-waited for above.
+Rule of the file: one attempt per call; whatever is worth repeating or waiting for is repeated above.
 """
 
 from __future__ import annotations
@@ -9,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+from noonmark.core.urls import without_secrets
 from noonmark.locks.errors import LockUrlError
-from noonmark.locks.urls import hosts, shown
+from noonmark.locks.urls import hosts
 from noonmark.ports.lock import LockError, LockUnusable
 
 if TYPE_CHECKING:
@@ -44,9 +44,8 @@ def connect(url: str, *, timeout: float = TIMEOUT) -> Any:
     parts = urlsplit(url)
     scheme, _, transport = parts.scheme.partition("+")
     options = [(key, value) for key, value in parse_qsl(parts.query, keep_blank_values=True) if key not in _OURS]
-    # One repetition, at once: it replaces a connection that died while it was idle.
     common: dict[str, Any] = {
-        "retry": Retry(NoBackoff(), 1),
+        "retry": Retry(NoBackoff(), 0),
         "socket_timeout": timeout,
         "socket_connect_timeout": timeout,
         "health_check_interval": 0,
@@ -57,7 +56,9 @@ def connect(url: str, *, timeout: float = TIMEOUT) -> Any:
         if transport == "sentinel":
             return _sentinel(parts, options, common)
         if not parts.path.strip("/").isdecimal() and parts.path.strip("/"):
-            raise LockUrlError(f'{shown(url)}: "{parts.path}" is no database number; write redis://host:6379/0')
+            raise LockUrlError(
+                f'{without_secrets(url)}: "{parts.path}" is no database number; write redis://host:6379/0'
+            )
         plain = f"{_PLAIN[scheme]}://{parts.netloc}{parts.path}?{urlencode(options)}"
         client = redis.Redis.from_url(plain, **common)
         client.connection_pool.make_connection()  # an option that nobody knows is refused here, not at the first call
@@ -65,7 +66,7 @@ def connect(url: str, *, timeout: float = TIMEOUT) -> Any:
     except (ValueError, KeyError, TypeError) as problem:
         if isinstance(problem, LockUrlError):
             raise
-        raise LockUrlError(f"{shown(url)} cannot be read ({problem}); write redis://host:6379/0") from None
+        raise LockUrlError(f"{without_secrets(url)} cannot be read ({problem}); write redis://host:6379/0") from None
 
 
 def _cluster(parts: Any, options: list[tuple[str, str]], common: dict[str, Any]) -> Any:
@@ -109,7 +110,7 @@ def _password(parts: Any) -> str | None:
     return unquote(parts.password) if parts.password else None
 
 
-def run_script(client: redis.Redis, name: str, keys: tuple[str, ...], *args: str | int) -> Any:
+def run_script(client: redis.Redis, name: str, keys: tuple[str, ...], *args: str | int | bytes) -> Any:
     """Run one script by its digest, or by its text where the server does not know it (any more)."""
     from redis.exceptions import NoScriptError
 

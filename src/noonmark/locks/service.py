@@ -41,12 +41,20 @@ class Service:
         locks: the service.
         keeper: another one than the process's own, for tests; one that is driven ``by_hand`` makes this service work in
             the calling thread.
+        pause: waits for a bell, at most so many microseconds; another way of waiting, for tests.
     """
 
-    def __init__(self, locks: Locks, *, keeper: Keeper | None = None) -> None:
+    def __init__(
+        self,
+        locks: Locks,
+        *,
+        keeper: Keeper | None = None,
+        pause: Callable[[threading.Event, Micros], None] | None = None,
+    ) -> None:
         self.locks = locks
         self.keeper = keeper or keepers.shared()
         self.clock = self.keeper.clock
+        self.pause = pause or _wait
         self._mutex = threading.Lock()
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._working = False
@@ -121,10 +129,6 @@ class Service:
             for ring in rings:
                 ring()
 
-    def pause(self, bell: threading.Event, length: Micros) -> None:
-        """Wait for the bell, but no longer than that."""
-        bell.wait(length / SECOND)
-
     def dice(self) -> float:
         """Return a number in [0, 1)."""
         return random.uniform(0, 1)
@@ -132,6 +136,10 @@ class Service:
     def renew_now(self, held: Held) -> None:
         """Renew a lock on this service's thread."""
         self.soon(held.renew_quietly)
+
+
+def _wait(bell: threading.Event, length: Micros) -> None:
+    bell.wait(length / SECOND)
 
 
 # -- the services of this process -------------------------------------------------------------------

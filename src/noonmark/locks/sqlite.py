@@ -1,8 +1,11 @@
-"""Locks in a SQLite file, between the processes of one machine; it may be the file that the store uses.
+"""Locks in a SQLite file, between the processes of one machine.
 
 Promises: one holder at a time, whatever the wall clock does: a lock ends on the boot-time clock, which all processes of
 the machine share, and a lock of an earlier boot is free, because its holder is dead.  Fences grow as long as the file
 is kept; the wall clock only gives them their start.
+
+``sqlite:///noonmark.db`` keeps its locks in ``noonmark.db-locks``, beside the store: there a lock never waits for one of
+the store's transactions, and no file is opened by two SQLite libraries in one process, which would damage it.
 
 Rule of the file: each verb is one statement, which takes the write lock for microseconds.  Grants need no power-cut
 durability (a power cut ends all holders), so nothing is flushed to the disk.
@@ -20,7 +23,7 @@ from urllib.parse import parse_qsl, unquote
 
 import apsw
 
-from noonmark.core.model import DAY, Micros
+from noonmark.core.model import DAY, SECOND, Micros
 from noonmark.locks.checks import check
 from noonmark.locks.errors import LockUrlError
 from noonmark.ports.clock import Clock, SystemClock
@@ -28,9 +31,14 @@ from noonmark.ports.lock import Grant, LockError, LockUnusable
 
 APPLICATION_ID = 0x4E4F4F4E
 """Stands in the header of every noonmark file ("NOON"): somebody else's database is never altered."""
+SUFFIX = "-locks"
+_OF_THE_STORE = ("synchronous", "driver")
+"""Options that mean something to the store at the same URL and nothing to a lock."""
 PATIENCE = 5.0
 """Seconds to wait for somebody else's transaction."""
 _SWEEP_EVERY = 10_000
+NO_BOOT_ID = "no-boot-id"
+"""What the clock says where the system cannot tell boots apart."""
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS noonmark_lock (
@@ -42,19 +50,26 @@ CREATE TABLE IF NOT EXISTS noonmark_lock (
   ttl INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID
 """
-# A lock is alive in its own boot only; where the system names no boot, a lock with more time left than its ttl is old.
-_ALIVE = "(boot_id = :boot_id AND until > :now AND until <= :now + ttl)"
+# A lock is alive in its own boot only; where the system names no boot, a lock with far more time left than its ttl is old.
+# "now" was read before the statement waited for its turn.  That may make a dead lock look alive and a new ttl a little
+# shorter, which is harmless; so the second rule needs the margin, or a lock granted during the wait would look old.
+_ALIVE = (
+    "(boot_id = :boot_id AND until > :now"
+    f" AND (:boot_id <> '{NO_BOOT_ID}' OR until <= :now + ttl + {round(4 * PATIENCE * SECOND)}))"
+)
+# Two renewals may cross while they wait: the one that was asked earlier must not take back what the later one promised.
+_UNTIL = "CASE WHEN boot_id = :boot_id AND ttl = :ttl THEN max(until, :now + :ttl) ELSE :now + :ttl END"
 _ACQUIRE = f"""
 INSERT INTO noonmark_lock (name, token, fence, boot_id, until, ttl)
 VALUES (:name, :token, :wall, :boot_id, :now + :ttl, :ttl)
 ON CONFLICT (name) DO UPDATE SET
   fence = CASE WHEN token = :token AND {_ALIVE} THEN fence ELSE max(fence + 1, :wall) END,
-  token = :token, boot_id = :boot_id, until = :now + :ttl, ttl = :ttl
+  token = :token, boot_id = :boot_id, until = {_UNTIL}, ttl = :ttl
 WHERE token = :token OR NOT {_ALIVE}
 RETURNING fence
 """
 _RENEW = f"""
-UPDATE noonmark_lock SET until = :now + :ttl, ttl = :ttl
+UPDATE noonmark_lock SET until = {_UNTIL}, ttl = :ttl
 WHERE name = :name AND token = :token AND {_ALIVE}
 RETURNING fence
 """
@@ -63,7 +78,7 @@ _SWEEP = f"DELETE FROM noonmark_lock WHERE NOT {_ALIVE} AND (boot_id <> :boot_id
 
 
 def path_of(url: str) -> Path:
-    """Return the file that ``sqlite:///relative.db`` or ``sqlite:////absolute.db`` names.
+    """Return the file for the locks of ``sqlite:///relative.db`` or ``sqlite:////absolute.db``.
 
     Raises:
         LockUrlError: with what to write instead.
@@ -75,9 +90,9 @@ def path_of(url: str) -> Path:
     if not name or name == ":memory:" or name.endswith("/") or "\0" in name:
         raise LockUrlError("the URL names no file; write sqlite:///noonmark.db, or memory:// for locks of one process")
     for option, _value in parse_qsl(query, keep_blank_values=True):
-        if option != "synchronous":  # means something to the store at the same URL
+        if option not in _OF_THE_STORE:
             raise LockUrlError(f'sqlite has no option "{option}"; write sqlite:///{name}')
-    return Path(name)
+    return Path(name + SUFFIX)
 
 
 class SqliteLocks:
@@ -92,7 +107,7 @@ class SqliteLocks:
 
     def __init__(self, url: str, *, clock: Clock | None = None) -> None:
         self._path = path_of(url)
-        self.url = f"sqlite:///{self._path}"
+        self.url = f"sqlite:///{os.fspath(self._path).removesuffix(SUFFIX)}"
         self._clock = clock or SystemClock()
         self._pid = os.getpid()
         self._grants = 0
@@ -179,8 +194,8 @@ class SqliteLocks:
                 "token": token,
                 "ttl": ttl,
                 "kept": ttl,
-                "now": clock.boot(),
                 "wall": clock.wall(),
+                "now": clock.boot(),
                 "boot_id": clock.boot_id(),
             }
             try:

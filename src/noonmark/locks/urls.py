@@ -1,4 +1,4 @@
-"""Lock URLs: reading them, and showing them without their secrets.
+"""Reading lock URLs.
 
 Rule of the file: text in, text out; nothing is opened here.
 """
@@ -8,15 +8,6 @@ from __future__ import annotations
 from urllib.parse import SplitResult
 
 from noonmark.locks.errors import LockUrlError
-
-
-def shown(url: str) -> str:
-    """Return the URL without user and password, for messages."""
-    head, separator, rest = url.partition("://")
-    rest = rest.partition("?")[0]
-    if "@" in rest:
-        rest = f"***@{rest.rpartition('@')[2]}"
-    return f"{head}{separator}{rest}"
 
 
 def hosts(parts: SplitResult, port: int) -> list[tuple[str, int]]:

@@ -20,8 +20,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from noonmark.core.durations import parse_duration
 from noonmark.core.model import SECOND, Micros
+from noonmark.core.urls import without_secrets as shown
 from noonmark.locks.errors import LockUrlError
-from noonmark.locks.urls import hosts, shown
+from noonmark.locks.urls import hosts
 from noonmark.ports.lock import LockError, LockUnusable
 
 TIMEOUT = 5.0

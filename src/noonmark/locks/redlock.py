@@ -1,0 +1,177 @@
+"""Redlock: one lock over three or five independent Redis servers, of which a majority must agree.
+
+Promises: one holder at a time while a majority of the servers keeps its data and all clocks run evenly; the lock
+survives the loss of a minority.  The fence of a grant is the greatest that the granting majority handed out, written
+back to a majority before the caller hears of it, so the next grant's is greater.
+
+What it cannot promise: a server that restarts empty within a ttl forgets what it granted, and then two may hold the
+lock (keep a restarted server away for one ttl, or let it write every change: appendfsync always); neither can it
+promise anything about a holder that is paused past its trust.  For that there is the fence, checked by what the lock
+protects.
+
+Rule of the file: all servers are asked at once, and whoever does not answer within a small part of the ttl has not
+granted; the time all this took is taken off the trust.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from noonmark.core.durations import parse_duration
+from noonmark.core.model import DAY, SECOND, Micros
+from noonmark.core.urls import without_secrets
+from noonmark.locks.checks import check, drift
+from noonmark.locks.errors import LockUrlError
+from noonmark.locks.node import AWAY, Node, ask_all
+from noonmark.locks.urls import hosts
+from noonmark.ports.clock import Clock, SystemClock
+from noonmark.ports.lock import Grant, LockError, LockUnusable
+
+ANSWER_WITHIN: Micros = 250_000
+"""For so long a server is waited for, unless the URL says ``timeout`` or a tenth of the ttl is less."""
+FENCE_MEMORY: Micros = DAY
+
+
+class Redlock:
+    """A lock service over several servers.
+
+    Args:
+        url: ``redlock://[user:password@]h:p,h:p,h:p[/db]``, three, five or more (odd); ``?timeout=250ms`` per server,
+            ``?tls=true``.
+        clock: replaces the machine's clocks, for tests.
+    """
+
+    kind = "redlock"
+
+    def __init__(self, url: str, *, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._pid = os.getpid()
+        self.url = without_secrets(url)
+        self._patience, self._nodes = _read(url, self._clock)
+        self._quorum = len(self._nodes) // 2 + 1
+
+    def acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
+        """Take the lock if a majority grants it; None when somebody holds it."""
+        check(name, token, ttl)
+        asked_at = self._clock.boot()
+        answers = self._hold("acquire", name, ttl, token)
+        granted = [answer for answer in answers if isinstance(answer, list)]
+        fence = None
+        if len(granted) >= self._quorum:
+            fence = self._agreed(name, ttl, token, granted)
+        if fence is not None and self._clock.boot() - asked_at < ttl - drift(ttl):
+            return Grant(fence=fence, validity=ttl - drift(ttl))
+        # Everywhere, also where no answer came: the grant may have been made all the same.
+        self._ask("release", (_lock(name),), token, ttl=ttl)
+        if fence is not None:
+            raise LockError(f"{self.url} answered so slowly that nothing of the ttl was left; ask for a longer one")
+        self._demand_majority(answers)
+        return None
+
+    def _agreed(self, name: str, ttl: Micros, token: str, granted: Sequence[Any]) -> int | None:
+        """Return the fence that a majority keeps, or None if there is no such majority (any more)."""
+        known = Counter(int(fence) for fence, fresh in granted if not int(fresh))
+        if known:
+            fence, count = known.most_common(1)[0]
+            if count >= self._quorum:
+                return fence  # asked again by its holder
+        fence = max(int(fence) for fence, _ in granted)
+        raised = self._ask("raise", (_lock(name), _fence(name)), token, str(fence), ttl=ttl)
+        return fence if sum(answer == 1 for answer in raised) >= self._quorum else None
+
+    def renew(self, name: str, ttl: Micros, token: str) -> Grant | None:
+        """Count the ttl anew where ``token`` holds the lock; None when that is no majority any more."""
+        check(name, token, ttl)
+        asked_at = self._clock.boot()
+        answers = self._hold("renew", name, ttl, token)
+        granted = [answer for answer in answers if isinstance(answer, list)]
+        if len(granted) < self._quorum:
+            self._demand_majority(answers)
+            return None
+        if self._clock.boot() - asked_at >= ttl - drift(ttl):
+            raise LockError(f"{self.url} answered so slowly that nothing of the ttl was left; ask for a longer one")
+        # Any majority meets the one to which the fence was written back, so the greatest is that of the grant.
+        kept = [int(fence) for fence, fresh in granted if not int(fresh)] or [int(fence) for fence, _ in granted]
+        return Grant(fence=max(kept), validity=ttl - drift(ttl))
+
+    def release(self, name: str, token: str) -> bool:
+        """Free the lock on every server; False if ``token`` did not hold a majority."""
+        check(name, token)
+        answers = self._ask("release", (_lock(name),), token, ttl=self._patience * 10)
+        if sum(answer == 1 for answer in answers) >= self._quorum:
+            return True
+        self._demand_majority(answers)
+        return False
+
+    def _hold(self, how: str, name: str, ttl: Micros, token: str) -> list[Any]:
+        milliseconds = -(-ttl // 1000)
+        memory = milliseconds + FENCE_MEMORY // 1000
+        return self._ask("hold", (_lock(name), _fence(name)), token, milliseconds, memory, how, ttl=ttl)
+
+    def _ask(self, script: str, keys: tuple[str, ...], *args: str | int, ttl: Micros) -> list[Any]:
+        if os.getpid() != self._pid:
+            raise LockUnusable(
+                f"{self.url} was opened before this process was forked; open it again in the new process"
+            )
+        return ask_all(self._nodes, script, keys, args, within=min(self._patience, ttl // 10), clock=self._clock)
+
+    def _demand_majority(self, answers: Sequence[Any]) -> None:
+        """A majority that answered has decided; less than that knows nothing."""
+        away = [node for node, answer in zip(self._nodes, answers, strict=True) if answer is AWAY]
+        if len(self._nodes) - len(away) >= self._quorum:
+            return
+        for node in away:
+            if isinstance(node.trouble, LockUnusable):
+                raise node.trouble
+        reasons = "; ".join(f"{node.place}: {node.reason}" for node in away)
+        raise LockError(
+            f"{self.url}: only {len(self._nodes) - len(away)} of {len(self._nodes)} servers answered in time,"
+            f" {self._quorum} are needed ({reasons})"
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        if os.getpid() == self._pid:
+            for node in self._nodes:
+                node.close()
+
+
+def _lock(name: str) -> str:
+    return f"lock:{name}"
+
+
+def _fence(name: str) -> str:
+    return f"fence:{{lock:{name}}}"
+
+
+def _read(url: str, clock: Clock) -> tuple[Micros, list[Node]]:
+    parts = urlsplit(url)
+    places = hosts(parts, 6379)
+    if len(places) < 3 or len(places) % 2 == 0 or len(set(places)) != len(places):
+        raise LockUrlError(
+            "redlock:// needs three or five different, independent servers (an even number helps nobody);"
+            " write redlock://a:6379,b:6379,c:6379, or redis://a:6379 for one"
+        )
+    patience, tls = ANSWER_WITHIN, False
+    for option, value in parse_qsl(parts.query, keep_blank_values=True):
+        if option == "timeout":
+            try:
+                patience = parse_duration(value)
+            except ValueError as problem:
+                raise LockUrlError(f"redlock's timeout: {problem}") from None
+            if not 1000 <= patience <= 60 * SECOND:
+                raise LockUrlError("redlock's timeout is 1ms to 60s; a small part of the shortest ttl is right")
+        elif option == "tls":
+            tls = value.lower() in ("1", "true", "yes")
+        else:
+            raise LockUrlError(f'redlock has no option "{option}"; known: timeout=250ms, tls=true')
+    database = parts.path.strip("/")
+    if database and not database.isdecimal():
+        raise LockUrlError(f'"{database}" is no database number; write redlock://a:6379,b:6379,c:6379/0')
+    user, password = (unquote(text) if text else None for text in (parts.username, parts.password))
+    common = {"db": int(database or 0), "username": user, "password": password}
+    return patience, [Node(host, port, timeout=patience, tls=tls, clock=clock, **common) for host, port in places]

@@ -1,0 +1,57 @@
+"""What no store could keep is refused before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from noonmark.core.lifecycle import is_end
+from noonmark.core.model import Act, Event, NewOccurrence, Settlement, State
+
+STARTS = frozenset({Event.START, Event.TAKEOVER})
+NEED_DUE_AT = frozenset({Event.PARK, Event.FAIL_RETRY, Event.HAND_BACK})
+SETTLED = STARTS | NEED_DUE_AT | {Event.SKIP, Event.MISS, Event.SUCCEED, Event.FAIL_MANUAL, Event.CANCEL}
+"""What a worker may say; the other events are a person's."""
+ACTS = frozenset({"retry", "cancel", "pause", "resume", "end_job", "mark_done", "mark_skip", "mark_handled"})
+
+
+def rows(wanted: Iterable[NewOccurrence]) -> None:
+    """Check rows to be added.
+
+    Raises:
+        ValueError: a row is neither waiting nor ended, or has no job or identity.
+    """
+    for row in wanted:
+        if row.state is not State.PENDING and not is_end(row.state):
+            raise ValueError(f"occurrence {row.identity!r} of job {row.job!r} cannot be added as {row.state}")
+        if not row.job or not row.identity:
+            raise ValueError("an occurrence needs a job and an identity")
+
+
+def settlements(items: Sequence[Settlement]) -> None:
+    """Check outcomes.
+
+    Raises:
+        ValueError: a start without lease or gates, a wait without due_at, or an event that is not a worker's to say.
+    """
+    for item in items:
+        event = item.event
+        if event is Event.SUCCEED and not item.adds:
+            continue
+        if event not in SETTLED:
+            raise ValueError(f"{event} is not settled, it is acted")
+        if event in STARTS and (item.gates is None or item.lease <= 0):
+            raise ValueError(f"{event} of occurrence {item.occurrence_id} needs gates and a lease")
+        if event in NEED_DUE_AT and item.due_at is None:
+            raise ValueError(f"{event} of occurrence {item.occurrence_id} needs due_at")
+        rows(item.adds)
+
+
+def act(wish: Act) -> None:
+    """Check a person's act.
+
+    Raises:
+        ValueError: an unknown kind.
+    """
+    if wish.kind not in ACTS:
+        raise ValueError(f"no such act: {wish.kind!r}; there are {', '.join(sorted(ACTS))}")
+    rows(wish.adds)

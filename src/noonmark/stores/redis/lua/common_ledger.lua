@@ -1,0 +1,192 @@
+-- common_ledger: the ledger, the attempts and the alerts.
+--
+-- Lines are appended; a look that saw the same as the one before it only counts.  The running or successful attempt is
+-- told by the row itself (RUN_FENCE), every other end of an attempt is archived once.
+
+local told_of, told_ids = {}, {}
+
+local function log_key(id)
+  return 'log:' .. int(id)
+end
+
+local function says_the_same(last, verdict, code, detail)
+  return last[L_EVENT] == 'park' and last[L_VERDICT] == verdict and last[L_CODE] == code and last[L_DETAIL] == detail
+end
+
+-- The line before, as stored or as this script has written it; `stored` goes back over the last line of the list.
+local function last_line(id, told)
+  if #told.new > 0 then
+    return told.new[#told.new]
+  end
+  if told.stored == nil then
+    local packed = call('LINDEX', PREFIX .. log_key(id), -1)
+    told.stored = packed and cmsgpack.unpack(packed) or false
+  end
+  return told.stored
+end
+
+local function log(id, job, event, verdict, code, detail, checks, worker, fence, revision, actor)
+  local told = told_of[id]
+  if not told then
+    told = { new = {} }
+    told_of[id] = told
+    told_ids[#told_ids + 1] = id
+  end
+  if event == 'park' then
+    local last = last_line(id, told)
+    if last and says_the_same(last, verdict, code, detail) then
+      last[L_COUNT], last[L_LAST_AT], last[L_CHECKS] = last[L_COUNT] + 1, now, checks
+      told.folded = told.folded or #told.new == 0
+      return
+    end
+  end
+  told.new[#told.new + 1] =
+    { next_number('seq'), job, now, now, 1, event, verdict, code, detail, checks, worker, fence, revision, actor }
+end
+
+-- Called by the verb after the flush: by then everything that could fail has been done.
+local function flush_lines()
+  for _, id in ipairs(told_ids) do
+    local told = told_of[id]
+    if told.folded then
+      call('LSET', PREFIX .. log_key(id), -1, cmsgpack.pack(told.stored))
+    end
+    local packed = {}
+    for index, line in ipairs(told.new) do
+      packed[index] = cmsgpack.pack(line)
+    end
+    send('RPUSH', PREFIX .. log_key(id), packed)
+  end
+  told_of, told_ids = {}, {}
+end
+
+local function log_row(row, event, checks, worker, actor)
+  local head = row.head
+  log(row.id, head[JOB], event, head[VERDICT], head[CODE], head[DETAIL], checks, worker, head[FENCE], head[REVISION], actor)
+end
+
+-- --- attempts -------------------------------------------------------------------------------------------------
+
+local function attempts_of(id)
+  local packed = hget('attempt', pad(id))
+  return packed and cmsgpack.unpack(packed) or {}
+end
+
+-- Record how the attempt under way ended; where none is under way nothing happens.
+local function archive(row, outcome, error)
+  local head = row.head
+  if head[RUN_FENCE] == 0 then
+    return
+  end
+  local tries = attempts_of(row.id)
+  tries[#tries + 1] =
+    { head[RUN_FENCE], head[ATTEMPT], head[RUN_WORKER], head[STARTED], now, outcome, error or false }
+  hset('attempt', pad(row.id), cmsgpack.pack(tries))
+  change(row)[RUN_FENCE] = 0
+end
+
+-- Did the attempt or look under this fence end by the word of its own holder?
+local function had_outcome(row, fence)
+  for _, kept in ipairs(row.head[ANSWERS] or {}) do
+    if kept == fence then
+      return true
+    end
+  end
+  for _, try in ipairs(attempts_of(row.id)) do
+    if try[1] == fence and try[6] ~= 'lost' and try[6] ~= 'cancelled' then
+      return true
+    end
+  end
+  return false
+end
+
+-- Remember the fence that was answered last.  Of looks that ended their row every one is kept, for the row may be opened
+-- again; of parks only the last; runs are told by their attempt.
+local function answered(row, fence, as)
+  local head = change(row)
+  if head[ANSWERED_AS] == 'look' and head[ANSWERED] ~= fence then
+    local kept = head[ANSWERS] or {}
+    kept[#kept + 1] = head[ANSWERED]
+    head[ANSWERS] = kept
+  end
+  head[ANSWERED], head[ANSWERED_AS] = fence, as
+end
+
+-- --- alerts ---------------------------------------------------------------------------------------------------
+
+-- An alert is {job, kind, level, code, detail, occurrence, opened_at, updated_at, count, closed_at}.
+local alerts = {}
+
+local function alert_name(job, kind)
+  return string.format('%d:', #job) .. job .. kind
+end
+
+local function load_alert(id)
+  local alert = alerts[id]
+  if not alert then
+    local packed = hget('alert', pad(id))
+    alert = packed and cmsgpack.unpack(packed)
+    alerts[id] = alert
+  end
+  return alert
+end
+
+local function keep_alert(id, alert)
+  alerts[id] = alert
+  hset('alert', pad(id), cmsgpack.pack(alert))
+end
+
+local function close_alert(id, alert)
+  alert[8], alert[10] = now, now
+  keep_alert(id, alert)
+  hset('alert:open', alert_name(alert[1], alert[2]), false)
+end
+
+-- write is {job, kind, level, code, detail, occurrence, clear}
+local function write_alert(write)
+  local name = alert_name(write[1], write[2])
+  local open = hget('alert:open', name)
+  local id = open and tonumber(open)
+  local alert = id and load_alert(id)
+  if write[7] then
+    if alert then
+      close_alert(id, alert)
+    end
+    return
+  end
+  local about = known(write[6])
+  if alert then
+    if alert[6] and alert[6] ~= about then
+      zrem('alert:of', pad(alert[6]) .. ':' .. pad(id))
+    end
+    alert[3], alert[4], alert[5] = math.max(alert[3], write[3]), write[4], write[5]
+    alert[6], alert[8], alert[9] = about, now, alert[9] + 1
+  else
+    id = next_number('alert')
+    alert = { write[1], write[2], write[3], write[4], write[5], about, now, now, 1, false }
+    hset('alert:open', name, tostring(id))
+  end
+  keep_alert(id, alert)
+  if about then
+    zadd('alert:of', 0, pad(about) .. ':' .. pad(id))
+  end
+end
+
+local function alert_ids_of(id)
+  local ids = {}
+  local begin = pad(id) .. ':'
+  for _, member in ipairs(call('ZRANGEBYLEX', PREFIX .. 'alert:of', '[' .. begin, '(' .. begin .. '~')) do
+    ids[#ids + 1] = tonumber(string.sub(member, -12))
+  end
+  return ids
+end
+
+-- Close what is open about an occurrence that a person has dealt with.
+local function close_alerts_of(id)
+  for _, number in ipairs(alert_ids_of(id)) do
+    local alert = load_alert(number)
+    if alert and not alert[10] then
+      close_alert(number, alert)
+    end
+  end
+end

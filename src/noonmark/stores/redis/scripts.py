@@ -1,0 +1,63 @@
+"""The Lua scripts: read from ``lua/``, put together from what each one uses, known by their SHA-1.
+
+Rule of the file: a script is one file per verb; what several verbs share stands in ``lua/common_*.lua`` and is put in front
+of those that name it in their ``USES`` line.  The life cycle comes from ``core.lifecycle`` and positions from ``layout``,
+so that neither is written twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from noonmark.core.lifecycle import CANCEL_WINS_OVER, TRANSITIONS
+from noonmark.stores.redis.layout import positions
+
+_USES = re.compile(r"^-- USES: ([a-z ]+)$", re.MULTILINE)
+_NAME = re.compile(r"\b[A-Z][A-Z_]+\b")
+_COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One verb as the server runs it."""
+
+    name: str
+    text: str
+    sha: str
+
+
+def names() -> list[str]:
+    """Return the names of all verbs that have a script."""
+    folder = resources.files("noonmark.stores.redis") / "lua"
+    found = (entry.name.removesuffix(".lua") for entry in folder.iterdir() if entry.name.endswith(".lua"))
+    return sorted(name for name in found if not name.startswith("common_"))
+
+
+@cache
+def script(name: str) -> Script:
+    """Return the script of a verb."""
+    text = _read(name)
+    uses = _USES.search(text)
+    parts = uses.group(1).split() if uses is not None else []
+    whole = "".join([_life_cycle(), *(_read(f"common_{part}") for part in parts), text])
+    filled = _fill(_COMMENT.sub("", whole))
+    return Script(name, filled, hashlib.sha1(filled.encode(), usedforsecurity=False).hexdigest())
+
+
+def _read(name: str) -> str:
+    return (resources.files("noonmark.stores.redis") / "lua" / f"{name}.lua").read_text(encoding="utf-8")
+
+
+def _fill(text: str) -> str:
+    known = positions()
+    return _NAME.sub(lambda found: str(known.get(found.group(), found.group())), text)
+
+
+def _life_cycle() -> str:
+    steps = ", ".join(f"['{state} {event}'] = '{after}'" for (state, event), after in TRANSITIONS.items())
+    wins = ", ".join(f"{event} = true" for event in sorted(CANCEL_WINS_OVER))
+    return f"local TRANSITIONS = {{ {steps} }}\nlocal CANCEL_WINS_OVER = {{ {wins} }}\n"
