@@ -19,7 +19,7 @@ from noonmark.core.model import MINUTE, SECOND, Check, Decision, Event, Fact, Jo
 
 LATE_AFTER: Micros = MINUTE
 """A first look later than this is a catch-up, not an ordinary start that was a little slow."""
-LOCK_RECHECK: Micros = 15 * SECOND
+LOCK_RECHECK: Micros = 5 * SECOND
 """A lock has no fact whose change would wake who waits for it, so it is asked again at least this often."""
 
 

@@ -191,7 +191,9 @@ class JobLocks:
         if future.done():
             return future.result()
         # Not cancelled when the time is over: what it still brings is given back.
-        return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), PATIENCE / 1e6)
+        wrapped = asyncio.wrap_future(future)
+        wrapped.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody may be waiting by then
+        return await asyncio.wait_for(asyncio.shield(wrapped), PATIENCE / 1e6)
 
 
 def _ours(fact: str, at: str, hold: Hold) -> Fact:

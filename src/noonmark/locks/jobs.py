@@ -13,11 +13,10 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from noonmark.core.model import LockRule
-from noonmark.core.urls import lock_kind
+from noonmark.core.urls import lock_kind, without_secrets
 from noonmark.locks.errors import LockTaken, LockUrlError
 from noonmark.locks.held import Held
 from noonmark.locks.holding import lock
-from noonmark.locks.urls import shown
 from noonmark.ports.lock import KeptLock, LockError
 
 
@@ -37,7 +36,7 @@ class JobLockSource:
         kind = lock_kind(url.partition("://")[0])
         if rule.kind and kind != rule.kind:
             raise LockUrlError(
-                f"the rule wants a lock of kind {rule.kind}, and {shown(url)} is {kind or 'no lock service'}; "
+                f"the rule wants a lock of kind {rule.kind}, and {without_secrets(url)} is {kind or 'no lock service'}; "
                 "write lock.at, or set NOONMARK_LOCK_URL"
             )
         try:
@@ -50,7 +49,7 @@ class JobLockSource:
     def place(self, rule: LockRule) -> str:
         """Return where the rule's lock is, without secrets."""
         try:
-            return shown(self._url(rule))
+            return without_secrets(self._url(rule))
         except LockError:
             return ""
 

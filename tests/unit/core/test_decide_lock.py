@@ -75,7 +75,7 @@ def test_away_is_not_ready_whatever_busy_says() -> None:
         assert decision.detail["error"] == "refused"
 
 
-def test_it_is_asked_again_after_the_rules_recheck_but_at_least_every_fifteen_seconds() -> None:
+def test_it_is_asked_again_after_the_rules_recheck_but_at_least_every_five_seconds() -> None:
     assert decided(value=AWAY).recheck_at == FRIDAY + LOCK_RECHECK
     quick = replace(JOB, catch_up=CatchUp(recheck=3 * SECOND))
     assert decided(quick, AWAY).recheck_at == FRIDAY + 3 * SECOND
