@@ -154,7 +154,10 @@ def migration_sql(url: str) -> str | None:
 
         return "\n".join(f"-- {number:04d}\n{text.strip()}\n" for number, text in migrations())
     if _SERVERS.get(scheme) == _POSTGRES:
-        sql: str = _server_module(scheme).migration_sql(url)
+        module = _server_module(scheme)
+        with _naming_the_package(scheme):
+            schema = importlib.import_module(f"{_POSTGRES[0]}.address").parse(url).schema
+        sql: str = module.migration_sql(schema)
         return sql
     return None
 
