@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, unquote
 
 from noonmark.core.urls import with_option, without_secrets
 from noonmark.ports.clock import Clock
+from noonmark.ports.lock import LockSource
 from noonmark.ports.store import Store, StoreError, StoreUnusable, StoreUrlError
 
 DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
@@ -129,6 +130,13 @@ def _refuse_half_a_copy(store: Store) -> None:
     except BaseException:
         store.close()
         raise
+
+
+def lock_source(url: str | None = None) -> LockSource:
+    """Return where the outside locks of jobs come from, for workers on the store at ``url``; nothing is opened yet."""
+    from noonmark.locks.jobs import JobLockSource
+
+    return JobLockSource(store_url(url))
 
 
 # -- migrations -------------------------------------------------------------------------------------

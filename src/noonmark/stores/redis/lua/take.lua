@@ -207,18 +207,21 @@ end
 local chosen = choose(ids)
 local bodies = {}
 for index, row in ipairs(chosen) do
-  bodies[index] = pad(row.id)
+  bodies[index] = row.plain
 end
 prefetch('body', bodies)
 local answered_rows, kept = {}, {}
 for index, row in ipairs(chosen) do
   lease(row)
   local result, error = said(row)
-  answered_rows[index] = { row.id, hget('body', pad(row.id)), result, error, row.head }
+  answered_rows[index] = { row.id, hget('body', row.plain), result, error, row.head }
   kept[index] = { row.id, row.head[FENCE] }
 end
 -- what is left is the next moment; the answer is remembered with it, so the rows go out first
 commit()
+for _, row in ipairs(chosen) do
+  row.head[SLOT] = nil  -- a reply ends at the first nil: what only scripts need is not sent
+end
 local next_moment = still_asleep > 0 and now or next_due()
 call('SET', PREFIX .. 'req:' .. ARGV[2], cmsgpack.pack({ now, next_moment, meta.rules, kept }), 'PX', REMEMBERED_MS)
 return { 0, now, next_moment, meta.rules, answered_rows }
