@@ -60,9 +60,9 @@ def weigh(place: Place) -> int:
         file = Path(unquote(place.url.removeprefix("sqlite:///")))
         if not file.exists():
             return 0
-        connection = apsw.Connection(str(file))
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        connection.close()
+        own = apsw.Connection(str(file))
+        own.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        own.close()
         return file.stat().st_size
     if scheme == "postgresql":
         import psycopg
