@@ -286,7 +286,7 @@ def _open_sqlite(rest: str, clock: Clock | None) -> Store:
     _make_own_folder(path.parent)
     from noonmark.stores.sqlite import SqliteStore
 
-    return SqliteStore(path, clock=clock, synchronous=options["synchronous"])
+    return SqliteStore(path, clock=clock, synchronous=options["synchronous"], driver=options["driver"])
 
 
 def _sqlite_options(query: str) -> dict[str, str]:

@@ -214,31 +214,33 @@ class Scheduler:
         note: str = "",
         again: bool = False,
         actor: str = "",
+        conn: object | None = None,
     ) -> Enqueued:
         """Add one occurrence that somebody asks for; handles call this."""
         job = self.job_named(name)
-        self._ensure_declared([job])
-        return add_call(
-            self._asked, job, origin=origin, params=params, due=due, key=key, note=note, again=again, actor=actor
-        )
+        words: dict[str, Any] = {"key": key, "note": note, "again": again, "actor": actor, "conn": conn}
+        if conn is None:
+            self._ensure_declared([job])
+        return add_call(self._asked, job, origin=origin, params=params, due=due, **words)
 
-    def emit(self, name: str, /, id: str | None = None, **payload: Any) -> Emitted:  # noqa: A002 - the word of the docs
+    def emit(self, name: str, /, id: str | None = None, *, conn: object | None = None, **payload: Any) -> Emitted:  # noqa: A002
         """Announce that something happened; every job that waits for the event becomes due after its delay.
 
         Args:
             name: the event, for example ``order.created``.
             id: identity of the event: delivered ten times it counts once.  Left out, every call is a new event.
+            conn: your own connection with a transaction open, see ``JobHandle.later``.
             payload: stored with the occurrence, passed to the function, known to the key template.
 
         Raises:
-            TypeError, ValueError: the payload cannot be stored.
+            TypeError, ValueError: the payload cannot be stored, or the transaction of ``conn`` cannot be joined.
         """
         facts = storable(name, payload)
         jobs = self.rules.jobs.values()
-        self._ensure_declared(
-            job for job in jobs if isinstance(job.trigger, model.OnEvent) and job.trigger.name == name
-        )
-        emitted = add_event(self._asked, name, id or uuid.uuid4().hex, facts)
+        waiting = (job for job in jobs if isinstance(job.trigger, model.OnEvent) and job.trigger.name == name)
+        if conn is None:
+            self._ensure_declared(waiting)
+        emitted = add_event(self._asked, name, id or uuid.uuid4().hex, facts, conn=conn)
         if not emitted.enqueued:
             _LOG.warning("event %r was emitted, and no job waits for it", name)
         return emitted

@@ -10,7 +10,7 @@ HEAD = (
     "job", "subject", "key", "origin", "worker", "scheduled", "state", "due", "fence", "holder", "looking", "claimed",
     "generation", "frontier", "gated", "revision", "not_before", "not_after", "expires", "attempt", "takeovers", "lost",
     "cancel", "verdict", "code", "detail", "started", "first", "ended", "duplicate_of", "actor", "note", "created", "slot",
-    "run_fence", "run_worker", "answered", "parked", "answers", "waits", "out",
+    "run_fence", "run_worker", "answered", "answered_as", "answers", "waits", "out",
 )  # fmt: skip
 """An occurrence's head: what verbs compare and change."""
 

@@ -34,10 +34,11 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Finding
 from noonmark.ports.store import Capability
-from noonmark.stores.redis import checks, health, reading, wire
+from noonmark.stores.redis import archive, checks, health, reading, wire
 from noonmark.stores.redis.address import Address
 from noonmark.stores.redis.connection import Link, Wait
 from noonmark.stores.redis.scripts import script
@@ -273,6 +274,28 @@ class RedisStore:
     def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call back when something became due earlier than known, in this process or another."""
         return self._wake.listen(callback)
+
+    # -- the archive and the doctor ------------------------------------------------------------
+
+    def store_id(self) -> str:
+        """Return the name that this namespace was given when it was made."""
+        return str(self.ask("HGET", "meta", "store_id"))
+
+    def export_page(self, cursor: str, limit: int) -> Page:
+        """Read records from the cursor on; see ``ports/archive.py``."""
+        return archive.export_page(self, cursor, limit)
+
+    def import_page(self, source: str, page: Page) -> None:
+        """Write a page of another store; see ``ports/archive.py``."""
+        archive.check_written(self.url, self._write("import", "", None, archive.page_to_write(source, page), ()))
+
+    def import_state(self) -> Import | None:
+        """Return how far a copy into this namespace has come."""
+        return archive.import_state(self)
+
+    def count_records(self) -> Mapping[str, int]:
+        """Count the records of each kind."""
+        return archive.count_records(self)
 
     def diagnose(self) -> list[Finding]:
         """Look at the server as it is now."""

@@ -159,7 +159,7 @@ class _Draft:
     __slots__ = tuple(field.name for field in fields(Occurrence))
 
 
-_FROM_HEAD = {
+FROM_HEAD = {
     "due": "due_at", "scheduled": "scheduled_for", "expires": "expires_at", "cancel": "cancel_requested",
     "started": "started_at", "first": "first_started_at", "ended": "ended_at", "created": "created_at",
 }  # fmt: skip
@@ -175,7 +175,7 @@ def _compile_maker() -> Callable[..., Occurrence]:
     lines += [f"    ({', '.join(f'draft.{name}' for name in _FROM_BODY)}) = loads(body)"]
     lines += ["    draft.id, draft.result, draft.error = id, result, error"]
     for name in HEAD:
-        field = _FROM_HEAD.get(name, name)
+        field = FROM_HEAD.get(name, name)
         if field not in wanted:
             continue
         if field == "state":

@@ -100,15 +100,16 @@ local function had_outcome(row, fence)
   return false
 end
 
--- Remember the fence that was answered last; of parks only the last one.
-local function answered(row, fence, parked)
+-- Remember the fence that was answered last.  Of looks that ended their row every one is kept, for the row may be opened
+-- again; of parks only the last; runs are told by their attempt.
+local function answered(row, fence, as)
   local head = change(row)
-  if head[ANSWERED] ~= 0 and not head[PARKED] and head[ANSWERED] ~= fence then
+  if head[ANSWERED_AS] == 'look' and head[ANSWERED] ~= fence then
     local kept = head[ANSWERS] or {}
     kept[#kept + 1] = head[ANSWERED]
     head[ANSWERS] = kept
   end
-  head[ANSWERED], head[PARKED] = fence, parked
+  head[ANSWERED], head[ANSWERED_AS] = fence, as
 end
 
 -- --- alerts ---------------------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ local function leave(row, item, event, state)
   if verdict ~= 'skip_duplicated' and verdict ~= 'skip_superseded' then
     claim_if_free(row)  -- the first due look claims; where another holds it, a later look will say so
   end
-  answered(row, item[S_FENCE], event == 'park')
+  answered(row, item[S_FENCE], event == 'park' and 'park' or head[RUN_FENCE] == 0 and 'look' or 'run')
   if OPEN[state] then
     wait(row, item, state, { verdict, code, detail })
     return
