@@ -15,6 +15,7 @@ from redis import exceptions
 
 from noonmark.ports.doctor import Finding
 from noonmark.ports.store import Capability
+from noonmark.stores.redis import errors
 from noonmark.stores.redis.address import Address
 from noonmark.stores.redis.connection import Link, Wait
 
@@ -50,16 +51,18 @@ def look(link: Link) -> Server:
     """Read what the server says about itself."""
     unread: list[str] = []
     info: dict[str, str] = {}
-    try:
-        info = _info(link.client().execute_command("INFO", "everything"))
-    except exceptions.ResponseError:
-        unread.append("INFO")
     settings: dict[str, str] = {}
-    try:
-        for name in SETTINGS:  # one by one: servers before 7 take one pattern
-            settings |= _pairs(link.client().execute_command("CONFIG GET", name))
-    except exceptions.ResponseError:
-        unread.append("CONFIG GET")
+    with errors.translating(link.url):
+        client = link.client()
+        try:
+            info = _info(client.execute_command("INFO", "everything"))
+        except exceptions.ResponseError:
+            unread.append("INFO")
+        try:
+            for name in SETTINGS:  # one by one: servers before 7 take one pattern
+                settings |= _pairs(client.execute_command("CONFIG GET", name))
+        except exceptions.ResponseError:
+            unread.append("CONFIG GET")
     is_valkey = "valkey_version" in info
     return Server(
         name="Valkey" if is_valkey else "Redis",
@@ -124,7 +127,7 @@ def promises(server: Server, address: Address) -> set[Capability]:
             found.add(Capability.DURABLE_HOST)
     if address.durability == "failover":
         found.add(Capability.DURABLE_FAILOVER)
-    elif server.replicas is None or server.replicas > 0 or address.kind != "single":
+    elif server.replicas is None or server.replicas > 0 or address.kind == "sentinel":
         found.add(Capability.FAILOVER_LOSS)
     return found
 
@@ -211,30 +214,10 @@ def _of_memory(server: Server) -> Collection[Finding]:
 
 
 def _of_persistence(server: Server, address: Address) -> Collection[Finding]:
-    found = []
-    if address.durability and server.version < KNOWS_WAITAOF and server.setting("appendfsync") != "always":
-        found.append(
-            Finding(
-                code="durability_impossible",
-                level="refuse",
-                sentence=f"{server.name} {server.shown} has no WAITAOF, which durability={address.durability} needs.",
-                remedy="Use Redis 7.2 or newer or Valkey, or set appendfsync always.",
-                detail={"durability": address.durability, "version": server.shown},
-            )
-        )
-    if server.aof is None:
-        return found
-    if not server.aof:
-        if address.durability:
-            found.append(
-                Finding(
-                    code="durability_impossible",
-                    level="refuse",
-                    sentence=f"The URL asks for durability={address.durability}, but the server keeps no append-only file.",
-                    remedy="Run CONFIG SET appendonly yes, and write the same into the server's configuration.",
-                    detail={"durability": address.durability},
-                )
-            )
+    found = [*_of_durability(server, address)]
+    if server.aof:
+        found += _of_aof(server, address)
+    elif server.aof is not None:
         saves = bool(server.setting("save"))
         lost = "everything since its last snapshot (minutes)" if saves else "everything"
         found.append(
@@ -249,30 +232,64 @@ def _of_persistence(server: Server, address: Address) -> Collection[Finding]:
                 detail={"appendonly": "no", "save": server.setting("save") or ""},
             )
         )
-        return found
+    return found
+
+
+def _of_durability(server: Server, address: Address) -> Collection[Finding]:
+    """Say why what the URL asks for cannot be had."""
+    if not address.durability:
+        return ()
+    if server.aof is False:
+        return (
+            Finding(
+                code="durability_impossible",
+                level="refuse",
+                sentence=f"The URL asks for durability={address.durability}, but the server keeps no append-only file.",
+                remedy="Run CONFIG SET appendonly yes, and write the same into the server's configuration.",
+                detail={"durability": address.durability},
+            ),
+        )
+    if server.version < KNOWS_WAITAOF and server.setting("appendfsync") != "always":
+        return (
+            Finding(
+                code="durability_impossible",
+                level="refuse",
+                sentence=f"{server.name} {server.shown} has no WAITAOF, which durability={address.durability} needs.",
+                remedy="Use Redis 7.2 or newer or Valkey, or set appendfsync always.",
+                detail={"durability": address.durability, "version": server.shown},
+            ),
+        )
+    return ()
+
+
+def _of_aof(server: Server, address: Address) -> Collection[Finding]:
     fsync = server.setting("appendfsync")
     told = {
         "always": "The server writes every change to its disk before it answers.",
         "everysec": "The server writes to its disk once a second: a power cut loses about the last second.",
         "no": "The server leaves writing to the operating system: a power cut loses about the last half minute.",
     }
-    if fsync in told:
-        sentence = told[fsync]
-        if address.durability:
-            sentence = "Callers are answered once their change is on disk (WAITAOF)."
-        found.append(
+    if fsync not in told:
+        return ()
+    detail = {"appendonly": "yes", "appendfsync": fsync, "durability": address.durability}
+    if address.durability and fsync != "always":
+        return (
             Finding(
-                code="persistence_aof",
-                level="ok",
-                sentence=sentence,
-                detail={"appendonly": "yes", "appendfsync": fsync},
-            )
+                code="durability_slow",
+                level="warn",
+                sentence=(
+                    f"durability={address.durability} waits for the disk, and with appendfsync {fsync} the server writes "
+                    "to it once a second or less: every change takes that long."
+                ),
+                remedy="Set appendfsync always, here and on the replicas.",
+                detail=detail,
+            ),
         )
-    return found
+    return (Finding(code="persistence_aof", level="ok", sentence=told[fsync], detail=detail),)
 
 
 def _of_replicas(server: Server, address: Address) -> Collection[Finding]:
-    if address.durability == "failover" or (address.kind == "single" and not server.replicas):
+    if address.durability == "failover" or (address.kind != "sentinel" and not server.replicas):
         return ()
     wanted = server.setting("min-replicas-to-write")
     detail = {"replicas": server.replicas, "min_replicas_to_write": wanted}
