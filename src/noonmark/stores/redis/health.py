@@ -144,7 +144,7 @@ def findings(server: Server, address: Address) -> list[Finding]:
                 level="warn",
                 sentence=f"The server does not let this user read {names}, so what it keeps after a crash is unknown.",
                 remedy="Grant +info and +config|get, or look at appendonly, appendfsync and maxmemory-policy yourself.",
-                detail={"commands": list(server.unread)},
+                detail={"commands": names},
             )
         )
     return found
@@ -199,7 +199,7 @@ def _of_memory(server: Server) -> Collection[Finding]:
     if not server.maxmemory or server.used_memory is None:
         return ()
     share = server.used_memory / server.maxmemory
-    detail = {"used": server.used_memory, "maxmemory": server.maxmemory}
+    detail = {"used": server.used_memory, "maxmemory": server.maxmemory, "percent": round(100 * share)}
     if share < NEAR_FULL:
         return (Finding(code="memory_free", level="ok", sentence=f"Memory is {share:.0%} full.", detail=detail),)
     return (
@@ -242,7 +242,7 @@ def _of_durability(server: Server, address: Address) -> Collection[Finding]:
     if server.aof is False:
         return (
             Finding(
-                code="durability_impossible",
+                code="aof_required",
                 level="refuse",
                 sentence=f"The URL asks for durability={address.durability}, but the server keeps no append-only file.",
                 remedy="Run CONFIG SET appendonly yes, and write the same into the server's configuration.",
@@ -252,11 +252,11 @@ def _of_durability(server: Server, address: Address) -> Collection[Finding]:
     if server.version < KNOWS_WAITAOF and server.setting("appendfsync") != "always":
         return (
             Finding(
-                code="durability_impossible",
+                code="waitaof_required",
                 level="refuse",
                 sentence=f"{server.name} {server.shown} has no WAITAOF, which durability={address.durability} needs.",
                 remedy="Use Redis 7.2 or newer or Valkey, or set appendfsync always.",
-                detail={"durability": address.durability, "version": server.shown},
+                detail={"durability": address.durability, "server": server.name, "version": server.shown},
             ),
         )
     return ()
@@ -275,7 +275,7 @@ def _of_aof(server: Server, address: Address) -> Collection[Finding]:
     if address.durability and fsync != "always":
         return (
             Finding(
-                code="durability_slow",
+                code="aof_slow",
                 level="warn",
                 sentence=(
                     f"durability={address.durability} waits for the disk, and with appendfsync {fsync} the server writes "
@@ -285,7 +285,7 @@ def _of_aof(server: Server, address: Address) -> Collection[Finding]:
                 detail=detail,
             ),
         )
-    return (Finding(code="persistence_aof", level="ok", sentence=told[fsync], detail=detail),)
+    return (Finding(code=f"aof_{fsync}", level="ok", sentence=told[fsync], detail=detail),)
 
 
 def _of_replicas(server: Server, address: Address) -> Collection[Finding]:
