@@ -19,8 +19,8 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "若要更强：synchronous=FULL（SQLite）、appendfsync always（Redis）、synchronous_commit on（PostgreSQL）。",
     ),
     "durability_none": (
-        "存储进程结束后什么都不保留：它只用于测试和试用。",
-        "不能丢的请用 sqlite:///路径、postgresql:// 或 redis://。",
+        "存储进程崩溃时，已确认的写入可能丢失。",
+        "请设置 appendonly yes（Redis）、synchronous_commit on（PostgreSQL），或改用能保留的存储：sqlite:///路径。",
     ),
     "failover_loss": ("有副本，而接管的副本可能缺少最后确认的写入。", ""),
     "notify_absent": ("有事提前到期时不会立即通知 worker：它们每 0.25 秒查看一次。", ""),
