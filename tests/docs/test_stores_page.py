@@ -13,7 +13,7 @@ from noonmark.stores.redis import address, open_redis
 from noonmark.stores.redis.errors import FOR_A_PERSON
 from noonmark.testing.archives import make_busy
 from noonmark.testing.conformance import Harness, cases
-from noonmark.testing.servers import Redis, second, start_redis
+from noonmark.testing.servers import Postgres, Redis, second, start_redis
 from noonmark.wiring import _CHOICES, _SERVERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,3 +117,32 @@ def test_both_languages_give_the_same_lines_to_paste(name: str) -> None:
         return [line for line in example(name, page).splitlines() if not line.startswith("--")]
 
     assert lines(PAGE) == lines(CHINESE)
+
+
+def test_a_role_with_the_rights_of_the_page_can_work_in_a_schema_that_its_owner_made(postgres: Postgres) -> None:
+    import psycopg
+
+    from noonmark.stores.postgres import migrate, open_postgres
+
+    role = "docs_worker"
+    server = f"127.0.0.1:{postgres.port}/postgres"
+    with psycopg.connect(postgres.url, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN")
+        try:
+            for number, case in enumerate([None, *cases()[::40]]):
+                schema = f"docs_{number}"
+                migrate(f"{postgres.url}?schema={schema}")
+                lines = example("grants").replace("noonmark", schema).replace("TO worker", f"TO {role}")
+                owner.execute(re.sub(r"--.*", "", lines).encode())
+                store = open_postgres(f"postgresql://{role}@{server}?schema={schema}&migrate=no")
+                try:
+                    make_busy(store) if case is None else case.run(Harness(store))
+                finally:
+                    store.close()
+            with pytest.raises(StoreUnusable, match="lacks a right"):
+                open_postgres(f"postgresql://{role}@{server}?schema=docs_of_its_own").close()
+        finally:
+            for number in range(len(cases()[::40]) + 1):
+                owner.execute(f"DROP SCHEMA IF EXISTS docs_{number} CASCADE".encode())
+            owner.execute(f"DROP OWNED BY {role}".encode())
+            owner.execute(f"DROP ROLE {role}".encode())
