@@ -208,6 +208,7 @@ class Engine:
     async def _begin(self) -> None:
         """Say that we live, put our rules in force, see that every series has its frontier."""
         self._reckon(await self._gate.call(self.duty.beat))
+        self._expect_renewal(self.duty.beat_at)
         declared = await self._gate.call(put_in_force, self._store, list(self._registry.jobs()), actor=self._worker)
         self.rules.trust(row for row, is_ours in declared if is_ours)
         # A take of no row tells the version.  Read before the rules it can only be too old; then they are read again.
