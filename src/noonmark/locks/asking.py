@@ -8,7 +8,7 @@ Rule of the file: ``once`` may block and runs anywhere; how to wait between two 
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from collections.abc import Callable
 
@@ -43,9 +43,9 @@ class Course:
     ) -> None:
         self.service, self.name = service, name
         self._ttl, self._wait, self._renew, self._tell = ttl, wait, renew, tell
-        self._token = secrets.token_hex(16)
-        self._give_up_at = service.clock.boot() + wait
-        self._nap: Micros = min(NAP_FIRST, ttl)
+        self._token = os.urandom(16).hex()
+        self._give_up_at: Micros = -1
+        self._nap = NAP_FIRST
         self._trouble: LockError | None = None
         self._unsure = False
 
@@ -60,6 +60,8 @@ class Course:
             LockError: the service does not answer, and the time to wait is over.
         """
         asked_at = self.service.clock.boot()
+        if self._give_up_at < 0:
+            self._give_up_at = asked_at + self._wait
         try:
             grant = self.service.locks.acquire(self.name, self._ttl, self._token)
         except LockUnusable:
@@ -69,8 +71,6 @@ class Course:
         else:
             self._trouble = None
         if grant is not None:
-            # From here on the keeper may call back, so the callback has to know whom it is about.
-            told: list[Held] = []
             held = Held(
                 self.service,
                 self.name,
@@ -79,9 +79,8 @@ class Course:
                 grant,
                 asked_at=asked_at,
                 renew=self._renew,
-                tell=None if self._tell is None else lambda: self._say_lost(told),
+                tell=self._tell,
             )
-            told.append(held)
             if self.service.clock.boot() < held.trusted_until:
                 self.service.keeper.watch(held)
                 self._unsure = False
@@ -93,10 +92,6 @@ class Course:
         if self.service.clock.boot() >= self._give_up_at:
             raise self._trouble or LockTaken(self._taken())
         return None
-
-    def _say_lost(self, told: list[Held]) -> None:
-        assert self._tell is not None
-        self._tell(told[0])
 
     def _taken(self) -> str:
         waited = f" and did not become free within {format_duration(self._wait)}" if self._wait else ""
@@ -118,12 +113,12 @@ class Course:
 
     def run(self) -> Held:
         """Ask until it is ours, in this thread."""
-        bell = threading.Event()
         held: Held | None = None
         done = False
         try:
             held = self.once()
             if held is None:
+                bell = threading.Event()
                 with self.service.bell(self.name, bell.set):
                     while held is None:
                         self.service.pause(bell, self.nap())

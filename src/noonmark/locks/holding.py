@@ -24,6 +24,7 @@ from typing import Any, Literal, TypeVar
 
 from noonmark.core.durations import format_duration, parse_duration
 from noonmark.core.model import Micros
+from noonmark.locks import process
 from noonmark.locks.asking import Course
 from noonmark.locks.checks import check
 from noonmark.locks.errors import LockLost
@@ -111,7 +112,7 @@ class Lock:
         self._mutex = threading.Lock()
         self._busy = False
         self._held = self._task = None
-        self._pid = os.getpid()
+        self._process = process.generation
 
     @property
     def held(self) -> Held | None:
@@ -192,7 +193,7 @@ class Lock:
     # -- both -----------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        if os.getpid() != self._pid:  # what is held here is held by the parent
+        if process.generation != self._process:  # what is held here is held by the parent
             self._begin_anew()
         with self._mutex:
             if self._busy or self._held is not None:

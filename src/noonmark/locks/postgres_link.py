@@ -6,7 +6,6 @@ transaction mode does no harm; a statement that takes too long is given up toget
 
 from __future__ import annotations
 
-import os
 import select
 import threading
 import time
@@ -18,6 +17,7 @@ import psycopg
 from psycopg import sql
 
 from noonmark.core.urls import without_secrets
+from noonmark.locks import process
 from noonmark.locks.errors import LockUrlError
 from noonmark.ports.lock import LockError, LockUnusable
 
@@ -76,7 +76,7 @@ class Link:
         self._mutex = threading.Lock()
         self._idle: list[Connection] = []
         self._prepared = self._closed = False
-        self._pid = os.getpid()
+        self._process = process.generation
 
     def text(self, statement: str) -> sql.Composed:
         """Return a statement with the schema's name in it."""
@@ -115,7 +115,7 @@ class Link:
 
     def take(self) -> Connection:
         """Return a connection that looks alive, and prepare the tables if nobody has."""
-        if os.getpid() != self._pid:
+        if process.generation != self._process:
             raise LockUnusable(
                 f"{self.url} was opened before this process was forked; open it again in the new process"
             )
@@ -162,7 +162,7 @@ class Link:
 
     def close(self) -> None:
         """Close every connection."""
-        if os.getpid() != self._pid:
+        if process.generation != self._process:
             return
         with self._mutex:
             self._closed = True

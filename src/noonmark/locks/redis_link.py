@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from noonmark.core.urls import without_secrets
 from noonmark.locks.errors import LockUrlError
+from noonmark.locks.scripts import script
 from noonmark.locks.urls import hosts
 from noonmark.ports.lock import LockError, LockUnusable
 
@@ -112,15 +113,43 @@ def _password(parts: Any) -> str | None:
 
 def run_script(client: redis.Redis, name: str, keys: tuple[str, ...], *args: str | int | bytes) -> Any:
     """Run one script by its digest, or by its text where the server does not know it (any more)."""
-    from redis.exceptions import NoScriptError
-
-    from noonmark.locks.scripts import script
-
     found = script(name)
     try:
         return client.evalsha(found.sha, len(keys), *keys, *args)
-    except NoScriptError:
+    except Exception as error:
+        if not _is_unknown(error):
+            raise
         return client.eval(found.text, len(keys), *keys, *args)
+
+
+def run_on_pool(pool: Any, name: str, keys: tuple[str, ...], *args: str | int | bytes) -> Any:
+    """Do what ``run_script`` does with a connection of the client's pool, without its wrappings.
+
+    Between two commands of a lock the client's retries, callbacks and instruments are a third of the time.
+    """
+    found = script(name)
+    connection = pool.get_connection()
+    try:
+        connection.send_command("EVALSHA", found.sha, len(keys), *keys, *args)
+        answer = connection.read_response()
+    except Exception as error:
+        if not _is_unknown(error):
+            connection.disconnect()
+            raise
+        connection.send_command("EVAL", found.text, len(keys), *keys, *args)
+        answer = connection.read_response()
+    except BaseException:
+        connection.disconnect()  # interrupted: its next answer would be somebody else's
+        raise
+    finally:
+        pool.release(connection)
+    return answer
+
+
+def _is_unknown(error: Exception) -> bool:
+    from redis.exceptions import NoScriptError
+
+    return isinstance(error, NoScriptError)
 
 
 def translated(where: str, error: Exception) -> LockError:

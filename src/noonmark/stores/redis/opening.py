@@ -42,8 +42,14 @@ def open_redis(url: str, *, clock: Clock | None = None) -> RedisStore:
         raise_if_refused(link.url, found)
         _make_or_check(link, address.prefix)
         for finding in found:
-            if finding.level == "warn":
-                _LOG.info("%s: %s %s", link.url, finding.sentence, finding.remedy)
+            if finding.level == "warn":  # a worker's log says it at once; whoever has no log asks the doctor
+                _LOG.log(
+                    logging.WARNING if _LOG.hasHandlers() else logging.INFO,
+                    "%s: %s %s",
+                    link.url,
+                    finding.sentence,
+                    finding.remedy,
+                )
     finally:
         link.close()
     sharded = server.is_cluster and server.version >= health.KNOWS_SHARDED

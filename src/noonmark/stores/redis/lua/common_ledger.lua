@@ -81,7 +81,7 @@ local function archive(row, outcome, error)
   local tries = attempts_of(row.id)
   tries[#tries + 1] =
     { head[RUN_FENCE], head[ATTEMPT], head[RUN_WORKER], head[STARTED], now, outcome, error or false }
-  hset('attempt', pad(row.id), cmsgpack.pack(tries))
+  hset('attempt', row.plain, cmsgpack.pack(tries))
   change(row)[RUN_FENCE] = 0
 end
 
