@@ -120,7 +120,7 @@ def test_a_copy_that_was_cut_goes_on(cli: Noonmark, busy: str, monkeypatch: pyte
 def test_what_the_target_cannot_hold_is_told_and_is_no_fault(
     cli: Noonmark, busy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(self: SqliteStore, source: str, page: Page) -> None:
+    def refuse(*_: object) -> None:
         raise ValueError("PostgreSQL cannot hold this value: no NUL characters")
 
     monkeypatch.setattr(SqliteStore, "import_page", refuse)

@@ -67,7 +67,7 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
             "nothing can work with what was copied so far: empty it, and choose another store",
         ),
         (
-            "{url}无法保存源中的全部内容",
+            "{url} 无法保存源中的全部内容",
             "{error}",
             "已复制的部分不能使用：请清空它，并换一个存储",
         ),
