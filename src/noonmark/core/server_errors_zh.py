@@ -130,6 +130,10 @@ _OTHERS: tuple[tuple[str, str], ...] = (
         r"the write was not confirmed in time \((.+) wanted (.+), got (.+)\)",
         r"写入没有及时得到确认（\1 需要 \2，得到 \3）",
     ),
+    (
+        r"(\S+) is (\S+); this store keeps instants until the year 2255 and numbers below 2\*\*53",
+        r"\1 是 \2；该存储只保存 2255 年之前的时刻和小于 2**53 的数",
+    ),
     # -- URLs
     (r"schema=(.+) is no possible name: (.+)", r"schema=\1 不是可用的名称：\2"),
     (r"one to (\d+) bytes, no NUL character", r"应为 1 到 \1 字节，且没有 NUL 字符"),
