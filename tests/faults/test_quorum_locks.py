@@ -16,7 +16,7 @@ from noonmark.locks.errors import LockUrlError
 from noonmark.locks.etcd import EtcdLocks
 from noonmark.locks.zookeeper import ZooKeeperLocks
 from noonmark.ports.lock import Grant, LockError, Locks, LockUnusable
-from noonmark.testing.servers import MissingServer, Server, find, free_port, start_etcd, start_zookeeper
+from noonmark.testing.servers import MissingServer, Server, free_port, start_etcd, start_zookeeper
 
 TTL = 5 * SECOND
 Open = Callable[..., Any]
@@ -26,12 +26,13 @@ def start(kind: str) -> Server:
     """Start a server whose leases are as short as it can make them."""
     if kind == "etcd":
         return start_etcd(options={"heartbeat-interval": "20", "election-timeout": "200"})
-    if not find("zookeeper") and os.environ.get("NOONMARK_SERVERS") != "all":
-        pytest.skip("no ZooKeeper on this machine")
     return start_zookeeper(options={"tickTime": "100", "maxSessionTimeout": "60000"})
 
 
-@pytest.fixture(scope="module", params=["etcd", "zookeeper"])
+KINDS = ["etcd", pytest.param("zookeeper", marks=pytest.mark.server("zookeeper", "second"))]
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """One server of each kind for the whole file; a test that hurts it heals it."""
     with start(request.param) as running:

@@ -157,3 +157,5 @@ PLACES: dict[str, Callable[[pytest.FixtureRequest, Path], Place]] = {
     "zookeeper": zookeeper_place,
 }
 SESSION_BOUND = {"postgres-advisory", "zookeeper"}
+MARKS = {"zookeeper": pytest.mark.server("zookeeper", "second")}
+"""Kinds whose server is no wheel's."""
