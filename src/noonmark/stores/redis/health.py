@@ -55,7 +55,7 @@ def look(link: Link) -> Server:
     with errors.translating(link.url):
         client = link.client()
         try:
-            info = _info(client.execute_command("INFO", "everything"))
+            info = _info(client.execute_command("INFO"))
         except exceptions.ResponseError:
             unread.append("INFO")
         try:

@@ -5,7 +5,7 @@
 -- invariant: a row is leased under a fence greater than every fence before; a take that finds nothing due writes nothing.
 -- USES: unit rows keys ledger facts ending
 
-local WOKEN_AT_ONCE, CANCELLED_AT_ONCE = 1000, 1000
+local WOKEN_AT_ONCE, FACTS_AT_ONCE, CANCELLED_AT_ONCE = 1000, 1000, 1000
 local worker, limit, runnable, look_lease = unpack(cjson.decode(ARGV[4]))
 
 local function reply(row)
@@ -32,7 +32,7 @@ local function wake_waiting()
   table.sort(names)
   local budget, done = WOKEN_AT_ONCE, {}
   for _, name in ipairs(names) do
-    if budget == 0 then
+    if budget == 0 or #done >= FACTS_AT_ONCE then
       break
     end
     local version = version_of(name)
@@ -194,7 +194,7 @@ local buried = cancel_rows_of_the_gone()
 if moved_back or #woken > 0 or still_asleep > 0 or buried > 0 then
   commit()
   if #woken > 0 then
-    call('SREM', PREFIX .. 'wake', unpack(woken))
+    send('SREM', PREFIX .. 'wake', woken)
   end
 end
 local ids = due_ids()
