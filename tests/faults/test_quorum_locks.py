@@ -239,6 +239,32 @@ def test_a_forked_process_is_refused(opened: Open) -> None:
     assert locks.release("fork", "t1")
 
 
+def test_a_process_that_was_really_forked_is_told_what_to_do_at_once(server: Server, opened: Open) -> None:
+    locks = opened()
+    held(locks, "really forked")
+    fresh = "etcd" if server.kind == "etcd" else ""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        with os.fdopen(write, "w") as said:
+            try:
+                locks.renew("really forked", TTL, "t1")
+            except LockUnusable:
+                said.write("refused ")
+            other = EtcdLocks(server.url) if fresh else ZooKeeperLocks(server.url)
+            try:
+                said.write("taken" if other.acquire("really forked", TTL, "t2") is None else "granted")
+            except LockUnusable as error:
+                said.write("unusable" if "forked" in str(error) else "?")
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as heard:
+        assert heard.read() == ("refused unusable" if fresh else "refused taken")
+    os.waitpid(child, 0)
+    assert locks.renew("really forked", TTL, "t1") is not None, "the parent's lock is untouched"
+    assert locks.release("really forked", "t1")
+
+
 def test_a_closed_service_says_so(opened: Open) -> None:
     locks = opened()
     held(locks, "closed")
