@@ -98,11 +98,20 @@ class Course:
         remedy = "" if self._wait else '; wait="30s" waits for it'
         return f'the lock "{self.name}" at {self.service.locks.url} is held by somebody else{waited}{remedy}'
 
-    def nap(self) -> Micros:
-        """Return how long to sleep before asking again: growing, bounded, spread by dice, never past the end."""
+    def nap(self, ring: Callable[[], None]) -> Micros:
+        """Return how long to sleep for the bell: growing, bounded, spread by dice; behind another waiter, to the end."""
+        left = max(0, self._give_up_at - self.service.clock.boot())
+        if not self.service.is_first(self.name, ring):
+            return left
         length = round(self._nap * (0.5 + self.service.dice()))
         self._nap = min(round(self._nap * _GROWTH), NAP_LONGEST)
-        return max(0, min(length, self._give_up_at - self.service.clock.boot()))
+        return min(length, left)
+
+    def once_in_turn(self, ring: Callable[[], None]) -> Held | None:
+        """Ask once if it is this waiter's turn, or its last chance; see ``once``."""
+        if self.service.is_first(self.name, ring) or self.service.clock.boot() >= self._give_up_at:
+            return self.once()
+        return None
 
     def abandon(self, held: Held | None) -> None:
         """Free what the caller did not get: a grant that came after all, or one whose answer was lost."""
@@ -119,11 +128,12 @@ class Course:
             held = self.once()
             if held is None:
                 bell = threading.Event()
-                with self.service.bell(self.name, bell.set):
+                ring = bell.set  # one object: it is what tells waiters apart
+                with self.service.bell(self.name, ring):
                     while held is None:
-                        self.service.pause(bell, self.nap())
+                        self.service.pause(bell, self.nap(ring))
                         bell.clear()
-                        held = self.once()
+                        held = self.once_in_turn(ring)
             done = True
             return held
         finally:

@@ -57,7 +57,7 @@ class Held:
         self._tell = tell
         self.was_lost = False
         self._process = process.generation
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()
         self._ended: threading.Event | None = None
         self._state, self._why = _HELD, ""
         self._asking = False

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _FAR: Micros = 1 << 62
 _LINGER: Micros = 5 * SECOND
 """How long the thread stays when nothing is held: a loop that locks and unlocks must not start one each time."""
+_LONGEST: Micros = 60 * SECOND
+"""The longest sleep: a suspended machine wakes up with an older idea of how long is left."""
 _LOG = logging.getLogger("noonmark.locks")
 
 
@@ -38,7 +40,7 @@ class Keeper:
         self.clock = clock or SystemClock()
         self.by_hand = by_hand
         self._held: dict[int, Held] = {}
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()  # a signal handler may free a lock while its own thread is in here
         self._changed = threading.Condition(self._mutex)
         self._wake_at: Micros = _FAR
         self._running = False
@@ -94,7 +96,7 @@ class Keeper:
             with self._mutex:
                 left = self._wake_at - self.clock.boot()
                 if left > 0:
-                    told = self._changed.wait(min(left, _LINGER) / SECOND)
+                    told = self._changed.wait(min(left, _LONGEST if self._held else _LINGER) / SECOND)
                     if not told and not self._held and self._wake_at == _FAR:
                         self._running = False
                         return

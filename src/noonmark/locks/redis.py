@@ -46,7 +46,7 @@ class RedisLocks:
     def __init__(self, url: str = "", *, client: Any = None) -> None:
         from redis import exceptions
 
-        self._errors = (exceptions.RedisError, OSError)
+        self._errors = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
         self._broken = exceptions.ConnectionError
         self._owned = client is None
         self._cluster = url.startswith("redis+cluster:")

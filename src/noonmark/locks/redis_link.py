@@ -23,8 +23,6 @@ _PLAIN = {"redis": "redis", "valkey": "redis", "rediss": "rediss", "valkeys": "r
 _OURS = {"namespace"}
 """Options that mean something to the store at the same URL and nothing to a lock."""
 _TLS = ("ssl", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname")
-_ACTS = ("NOPERM", "OOM", "MISCONF", "WRONGTYPE", "NOAUTH", "WRONGPASS")
-"""What begins an error that stays until somebody acts."""
 
 
 def connect(url: str, *, timeout: float = TIMEOUT) -> Any:
@@ -154,24 +152,31 @@ def _is_unknown(error: Exception) -> bool:
 
 def translated(where: str, error: Exception) -> LockError:
     """Return the lock error that says what this client error means to a person."""
-    from redis import exceptions
-
-    said = str(error) or type(error).__name__
-    if isinstance(error, (exceptions.AuthenticationError, exceptions.AuthorizationError)) or said.startswith(_ACTS):
-        return LockUnusable(f"{where} refuses to serve locks: {said}. {_remedy(said)}")
+    said = (str(error) or type(error).__name__).rstrip(".")
+    remedy = _remedy(error, said)
+    if remedy:
+        return LockUnusable(f"{where} refuses to serve locks: {said}. {remedy}")
     return LockError(f"{where} does not answer: {said}. Whether the lock was taken is unknown; it frees itself.")
 
 
-def _remedy(said: str) -> str:
-    if said.startswith("OOM"):
+def _remedy(error: Exception, said: str) -> str:
+    """Return what a person has to do, or nothing where waiting may help."""
+    from redis import exceptions
+
+    if isinstance(error, (exceptions.AuthenticationError, exceptions.AuthorizationError)) or said.startswith("NOAUTH"):
+        return "Check user and password in the URL."
+    # Inside a script, older servers give their refusals no class of its own.
+    if isinstance(error, exceptions.NoPermissionError) or "can't run this command" in said or "ACL failure" in said:
+        return (
+            "Allow this user the keys lock:* and fence:* and the commands"
+            " eval evalsha get set del pexpire hmget hget hset time."
+        )
+    if isinstance(error, exceptions.OutOfMemoryError):
         return "Give it more memory (maxmemory)."
     if said.startswith("MISCONF"):
         return "Mend its persistence: see its log, often the disk is full."
     if said.startswith("WRONGTYPE"):
         return "The key holds something that is no lock; choose another name."
-    if said.startswith("NOPERM"):
-        return (
-            "Allow this user the keys lock:* and fence:* and the commands"
-            " eval evalsha get set del pexpire hmget hset time."
-        )
-    return "Check user and password in the URL."
+    if said.startswith("DB index"):
+        return "Choose another database number in the URL."
+    return ""

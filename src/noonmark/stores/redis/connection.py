@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,6 +182,20 @@ class Link:
             except (*_LOST, exceptions.AskError, exceptions.ClusterDownError):
                 self._server.forget(client)
                 raise
+
+    def ask_all(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Run plain commands in one round trip; what the server refuses comes as its error in the place of the reply."""
+        with self._turn, self._going():
+            client = self._server.client()
+            try:
+                with client.pipeline(transaction=False) as pipe:
+                    for command in commands:
+                        pipe.execute_command(*command)
+                    replies: list[Any] = pipe.execute(raise_on_error=False)
+            except (*_LOST, exceptions.AskError, exceptions.ClusterDownError):
+                self._server.forget(client)
+                raise
+            return replies
 
     def client(self) -> Any:
         """Return the client itself, for whoever listens."""

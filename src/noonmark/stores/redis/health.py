@@ -52,17 +52,16 @@ def look(link: Link) -> Server:
     unread: list[str] = []
     info: dict[str, str] = {}
     settings: dict[str, str] = {}
-    with errors.translating(link.url):
-        client = link.client()
-        try:
-            info = _info(client.execute_command("INFO"))
-        except exceptions.ResponseError:
-            unread.append("INFO")
-        try:
-            for name in SETTINGS:  # one by one: servers before 7 take one pattern
-                settings |= _pairs(client.execute_command("CONFIG GET", name))
-        except exceptions.ResponseError:
-            unread.append("CONFIG GET")
+    questions = [("INFO",), *(("CONFIG GET", name) for name in SETTINGS)]  # one by one: before 7 it takes one pattern
+    for question, reply in zip(questions, link.ask_all(questions), strict=True):
+        if isinstance(reply, exceptions.ResponseError):
+            unread += [question[0]] if question[0] not in unread else []
+        elif isinstance(reply, Exception):
+            raise errors.translated(link.url, reply)
+        elif question[0] == "INFO":
+            info = _info(reply)
+        else:
+            settings |= _pairs(reply)
     is_valkey = "valkey_version" in info
     return Server(
         name="Valkey" if is_valkey else "Redis",

@@ -69,9 +69,17 @@ def _make_or_check(link: Link, prefix: str) -> None:
         StoreUnusable: it was written by a newer noonmark.
     """
     meta = f"{prefix}meta"
-    link.ask("HSETNX", meta, "store_id", uuid.uuid4().hex)
-    link.ask("HSETNX", meta, "shape", SHAPE)
-    shape = int(link.ask("HGET", meta, "shape"))
+    replies = link.ask_all(
+        [
+            ("HSETNX", meta, "store_id", uuid.uuid4().hex),
+            ("HSETNX", meta, "shape", SHAPE),
+            ("HGET", meta, "shape"),
+        ]
+    )
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise errors.translated(link.url, reply)
+    shape = int(replies[-1])
     if shape > SHAPE:
         raise errors.unusable(
             link.url,
