@@ -41,6 +41,7 @@ _REFUSALS = (  # libpq gives no code for a refused connection, only the server's
     ("password authentication failed", "28"),
     ("no password supplied", "28"),
     ("no pg_hba.conf entry", "28"),
+    ("pg_hba.conf rejects", "28"),
     ("authentication failed", "28"),
     ('role "', "28"),
     ('database "', "3D"),
