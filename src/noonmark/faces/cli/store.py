@@ -174,7 +174,10 @@ def _go(here: Session, source: Movable, target: Movable, found: Plan, plain: dic
         here.remark(here.word("copy_clocks", seconds=f"{found.offset / SECOND:+.1f}"))
     if found.goes_on:
         here.remark(here.word("copy_goes_on"))
-    copied = copy(source, target, progress=_progress(here, None if found.goes_on else total))
+    try:
+        copied = copy(source, target, progress=_progress(here, None if found.goes_on else total))
+    except ValueError as error:  # a NUL character for PostgreSQL, the year 9999 for Redis: no fault of ours
+        raise problems.Trouble("copy_value", url=plain["end"], error=str(error), code=problems.REFUSED) from None
     here.remark(here.word("copy_compares"))
     other = differences(source, target)
     plain |= {"done": True, "copied": copied, "same": not other, "differences": [_plain(each) for each in other]}

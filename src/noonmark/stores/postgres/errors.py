@@ -34,6 +34,8 @@ _LASTING = {
     "3F": ("the schema is not there", "Run: noonmark store migrate."),
     "42P01": ("a table of the schema is missing", "Was it dropped?  Restore it from a backup, or name another schema."),
     "42703": ("a column of the schema is missing", "Run: noonmark store migrate."),
+    "42P05": ("a pooler gives its sessions to others in between", "Add pooler=transaction to the URL."),
+    "26000": ("a pooler gives its sessions to others in between", "Add pooler=transaction to the URL."),
     "XX001": ("its data is damaged", "Restore the database from a backup."),
     "XX002": ("an index is damaged", "REINDEX the schema, and look for the cause in the server's log."),
 }
