@@ -1,27 +1,33 @@
-"""Every store noonmark ships keeps the port, case by case, and no case is skipped in silence."""
+"""Every store noonmark ships keeps the port, case by case, on every server there is, and no case is skipped in silence."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Store
 from noonmark.stores.memory import MemoryStore
+from noonmark.testing import servers
 from noonmark.testing.suite import EXPECTED_TESTS, StoreSuite
+from noonmark.wiring import open_store
 
-STORES = 2
+STORES = 8
 """Raised by hand when one is added."""
 
 
 class TestMemory(StoreSuite):
     """The executable model of the port."""
 
-    label = "the model, in memory"
     processes = 0
     lacks = 1  # nobody finds its namespace again
+
+    def describe(self) -> str:
+        return "the model, in memory"
 
     def open_store(self, name: str, folder: Path, clock: Clock | None = None) -> Store:  # noqa: ARG002
         return MemoryStore(clock)
@@ -30,7 +36,10 @@ class TestMemory(StoreSuite):
 class TestSqlite(StoreSuite):
     """One file, several processes."""
 
-    label = "SQLite"
+    def describe(self) -> str:
+        import apsw
+
+        return f"SQLite {apsw.sqlite_lib_version()}"
 
     def open_store(self, name: str, folder: Path, clock: Clock | None = None) -> Store:
         from noonmark.stores.sqlite import SqliteStore
@@ -41,13 +50,109 @@ class TestSqlite(StoreSuite):
         return f"sqlite:///{folder}/{name}.db?synchronous=NORMAL"
 
 
+class OnServer(StoreSuite):
+    """A store on a server that all tests of a process share; each has a namespace of its own."""
+
+    fixture: str
+    option: str
+    server: Any
+
+    @pytest.fixture(autouse=True)
+    def _server(self, request: pytest.FixtureRequest) -> None:
+        self.server = request.getfixturevalue(self.fixture)
+
+    def url_of(self, name: str, folder: Path) -> str:  # noqa: ARG002
+        return self.server.url_with(**{self.option: name})
+
+    def open_store(self, name: str, folder: Path, clock: Clock | None = None) -> Store:
+        return open_store(self.url_of(name, folder), clock=clock)
+
+
+class OnPostgres(OnServer):
+    """A schema each."""
+
+    option = "schema"
+
+    @pytest.fixture(autouse=True)
+    def _tidy(self, _server: None) -> Iterator[None]:
+        yield
+        self.server.drop_schemas()
+
+    def check_orderly(self, store: Store) -> None:  # noqa: ARG002
+        assert self.server.open_transactions() == []
+
+
+class TestPostgres(OnPostgres):
+    """The wheel's."""
+
+    fixture = "shared_postgres"
+
+    def describe(self) -> str:
+        return str(servers.choose("postgres"))
+
+
+@pytest.mark.server("postgres", "second")
+class TestSecondPostgres(OnPostgres):
+    """The system's."""
+
+    fixture = "shared_second_postgres"
+
+    def describe(self) -> str:
+        return str(servers.second("postgres"))
+
+
+class OnRedis(OnServer):
+    """A namespace each; every key has a reason, see the fixtures."""
+
+    option = "namespace"
+
+
+class TestValkey(OnRedis):
+    """The wheel's."""
+
+    fixture = "shared_valkey"
+
+    def describe(self) -> str:
+        return str(servers.choose("valkey"))
+
+
+@pytest.mark.server("redis", "second")
+class TestSecondRedis(OnRedis):
+    """The system's."""
+
+    fixture = "shared_second_redis"
+
+    def describe(self) -> str:
+        return str(servers.second("redis"))
+
+
+class TestCluster(OnRedis):
+    """Three primaries, of which each namespace lives on one."""
+
+    fixture = "shared_cluster"
+
+    def describe(self) -> str:
+        return f"3-node cluster, {servers.choose('valkey')}"
+
+
+class TestSentinel(OnRedis):
+    """A pair whose primary is killed in the middle of the run."""
+
+    fixture = "shared_pair"
+
+    @pytest.fixture(autouse=True)
+    def _fail_over_now_and_then(self, _server: None) -> None:
+        self.server.count_a_test()
+
+    def describe(self) -> str:
+        return f"sentinel pair, primary killed on the way, {servers.choose('valkey')}"
+
+
 def test_every_store_meets_every_case(request: pytest.FixtureRequest) -> None:
     asked_for = request.config
     if asked_for.getoption("keyword") or any("::" in argument for argument in asked_for.args):
         pytest.skip("only a selection of the cases was asked for")
     met = Counter(item.cls for item in request.session.items if isinstance(item, pytest.Function) and item.cls)
-    suites = [suite for suite in globals().values() if isinstance(suite, type) and issubclass(suite, StoreSuite)]
-    assert len(suites) - 1 == STORES
-    for suite in suites:
-        if suite is not StoreSuite:
-            assert met[suite] == EXPECTED_TESTS, suite
+    suites = [one for name, one in globals().items() if name.startswith("Test")]
+    assert len(suites) == STORES
+    assert {suite.__name__: met[suite] for suite in suites} == {suite.__name__: EXPECTED_TESTS for suite in suites}
