@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from noonmark.core.urls import without_secrets
+from noonmark.core.urls import with_option, without_secrets
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Store, StoreError, StoreUnusable, StoreUrlError
 
@@ -174,6 +174,40 @@ def _scheme(url: str) -> str:
     return scheme.lower()
 
 
+# -- trials -----------------------------------------------------------------------------------------
+
+TRIAL = "noonmark_demo_"
+"""How the name of every namespace begins that a trial makes and may take away again."""
+_NAMESPACE_OPTION = {_POSTGRES: "schema", _REDIS: "namespace"}
+
+
+def trial_url(url: str, name: str) -> str | None:
+    """Return the URL of a namespace of its own on the same server, None where the store has no several of them.
+
+    Args:
+        url: of the server, whatever namespace it names.
+        name: of the new namespace, without its beginning (``TRIAL``).
+    """
+    option = _NAMESPACE_OPTION.get(_SERVERS.get(_scheme(url), ("", "", "")))
+    return None if option is None else with_option(url, option, f"{TRIAL}{name}")
+
+
+def erase_trial(url: str) -> None:
+    """Take a trial's namespace away, with all that it holds; never another one.
+
+    Raises:
+        ValueError: the URL does not name a trial's namespace.
+        StoreUnreachable: nobody answers there.
+    """
+    scheme = _scheme(url)
+    option = _NAMESPACE_OPTION[_SERVERS[scheme]]
+    names = [value for name, value in parse_qsl(url.partition("?")[2]) if name == option]
+    if len(names) != 1 or not names[0].startswith(TRIAL):
+        raise ValueError(f"{shown(url)} names no trial's namespace")
+    with _naming_the_package(scheme):
+        importlib.import_module(f"{_SERVERS[scheme][0]}.erasing").erase(url)
+
+
 # -- servers and plugins ----------------------------------------------------------------------------
 
 
@@ -286,7 +320,7 @@ def _open_sqlite(rest: str, clock: Clock | None) -> Store:
     _make_own_folder(path.parent)
     from noonmark.stores.sqlite import SqliteStore
 
-    return SqliteStore(path, clock=clock, synchronous=options["synchronous"])
+    return SqliteStore(path, clock=clock, synchronous=options["synchronous"], driver=options["driver"])
 
 
 def _sqlite_options(query: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Jobs that misbehave, and the worker process that runs them: ``python faultjobs.py DB [--grace SECONDS]``."""
+"""Jobs that misbehave, and the worker process that runs them: ``python faultjobs.py URL [--grace SECONDS]``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from noonmark.core.model import SECOND, Every, Job, Manual, Retry
 from noonmark.engine.context import Context, ContextSync
 from noonmark.engine.registry import Registry
 from noonmark.engine.worker import Worker
-from noonmark.stores.sqlite import SqliteStore
+from noonmark.wiring import open_store
 
 LEASE = 1_500_000
 
@@ -108,7 +108,7 @@ JOBS: list[tuple[Job, Any]] = [
 def main() -> None:
     """Run a worker until it is told to stop."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("path")
+    parser.add_argument("url")
     parser.add_argument("--concurrency", type=int, default=10)
     parser.add_argument("--grace", type=float, default=0.5)
     parser.add_argument("--jobs", default="steps,stuck,blocker,quick,long,attentive,family")
@@ -117,7 +117,7 @@ def main() -> None:
     for declared, fn in JOBS:
         if declared.name in options.jobs.split(","):
             registry.add(declared, fn)
-    store = SqliteStore(options.path)
+    store = open_store(options.url)
     try:
         Worker(store, registry, concurrency=options.concurrency, grace=int(options.grace * SECOND)).run()
     finally:

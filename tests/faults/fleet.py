@@ -1,7 +1,8 @@
-"""Worker processes on one SQLite file: real time, small leases; every wait is for a fact, with a bound."""
+"""Worker processes on one store: real time, small leases; every wait is for a fact, with a bound."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 import signal
@@ -16,7 +17,7 @@ from noonmark.core.model import Job, Micros, Occurrence, Origin, Query
 from noonmark.core.series import row_for_call
 from noonmark.engine.activate import declare
 from noonmark.ports.store import Store
-from noonmark.stores.sqlite import SqliteStore
+from noonmark.wiring import open_store
 
 HERE = Path(__file__).parent
 
@@ -32,21 +33,36 @@ def wait_for(is_so: Callable[[], Any], *, at_most: float = 15.0, what: str = "it
 
 
 class Fleet:
-    """Worker processes on one SQLite file."""
+    """Worker processes on one store.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: where the effects are written, out of the store's reach.
+        url: the store, as the test sees it; None: a SQLite file in the folder.
+        workers: the store, as the workers see it (through a proxy, for example); None: as the test does.
+        jobs: the program that runs the workers.
+    """
+
+    def __init__(
+        self, folder: Path, url: str | None = None, *, workers: str | None = None, jobs: str = "faultjobs.py"
+    ) -> None:
         self.folder = folder
         self.path = folder / "noonmark.db"
         self.log = folder / "effects.log"
         self.log.touch()
-        self.store: Store = SqliteStore(self.path)
+        self.url = url or f"sqlite:///{self.path}"
+        self.workers_url = workers or self.url
+        self.store: Store = open_store(self.url)
+        self._jobs = jobs
+        self._numbers = itertools.count()
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def worker(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start a worker process."""
-        env = {**os.environ, "EFFECTS": str(self.log), "PYTHONPATH": os.pathsep.join([*sys.path, str(HERE)])}
-        command = [sys.executable, str(HERE / "faultjobs.py"), str(self.path), *arguments]
-        process = subprocess.Popen(command, env=env)
+    def worker(self, *arguments: str, url: str | None = None, **environment: str) -> subprocess.Popen[bytes]:
+        """Start a worker process; what it says is kept beside the effects."""
+        path = os.pathsep.join([*sys.path, str(HERE)])
+        env = {**os.environ, "EFFECTS": str(self.log), "PYTHONPATH": path, **environment}
+        command = [sys.executable, str(HERE / self._jobs), url or self.workers_url, *arguments]
+        with (self.folder / f"worker-{next(self._numbers)}.log").open("wb") as said:
+            process = subprocess.Popen(command, env=env, stdout=said, stderr=subprocess.STDOUT)
         self._processes.append(process)
         return process
 
@@ -70,6 +86,20 @@ class Fleet:
     def row(self, id_: int) -> Occurrence:
         """Read one occurrence."""
         return self.store.occurrences(Query(ids=(id_,)))[0]
+
+    def said(self) -> str:
+        """Return what the workers said, each under its number."""
+        logs = sorted(self.folder.glob("worker-*.log"))
+        return "\n".join(f"{log.stem}:\n{log.read_text(encoding='utf-8', errors='replace')}" for log in logs)
+
+    @property
+    def processes(self) -> list[subprocess.Popen[bytes]]:
+        """Every worker that was started."""
+        return list(self._processes)
+
+    def forget(self, process: subprocess.Popen[bytes]) -> None:
+        """A worker has ended, as it was told to."""
+        self._processes.remove(process)
 
     def effects(self, name: str = "") -> list[str]:
         """Return the effects so far, as ``name pid``; only those that begin with ``name``."""

@@ -36,13 +36,13 @@ def memory_place(_request: pytest.FixtureRequest, _folder: Path) -> Place:
 
 
 def sqlite_place(_request: pytest.FixtureRequest, folder: Path) -> Place:
-    path = folder / "locks.db"
+    path = folder / "a.db-locks"
 
     def expire(name: str) -> None:
         with contextlib.closing(apsw.Connection(str(path))) as connection:
             connection.execute("UPDATE noonmark_lock SET until = 1 WHERE name = ?", (name,))
 
-    url = f"sqlite:///{path}"
+    url = f"sqlite:///{folder}/a.db"
     return Place(url=url, expire=expire, open=lambda: open_locks(url))
 
 

@@ -14,7 +14,7 @@ import pytest
 from noonmark.ports.store import StoreUnreachable, StoreUnusable
 from noonmark.stores.memory import MemoryStore
 from noonmark.testing.archives import ArchivedStore, copy, make_busy
-from noonmark.wiring import DEFAULT_URL, StoreUrlError, open_store, shown, store_url
+from noonmark.wiring import DEFAULT_URL, StoreUrlError, erase_trial, open_store, shown, store_url, trial_url
 
 
 def test_relative_and_absolute_sqlite_files_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,3 +200,20 @@ def test_asking_for_the_wiring_imports_no_store() -> None:
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+def test_a_trial_gets_a_namespace_of_its_own_and_nothing_else_can_be_erased() -> None:
+    assert trial_url("redis://u:p@h/1?namespace=mine&timeout=3", "ab") == (
+        "redis://u:p@h/1?timeout=3&namespace=noonmark_demo_ab"
+    )
+    assert (
+        trial_url("postgresql:///d?host=/run/x%20y", "ab") == "postgresql:///d?host=/run/x%20y&schema=noonmark_demo_ab"
+    )
+    assert trial_url("sqlite:///a.db", "ab") is None
+    assert trial_url("memory://", "ab") is None
+    with pytest.raises(StoreUrlError):
+        trial_url("nosuch://h", "ab")
+    for url in ("redis://h/0", "redis://h/0?namespace=noonmark", "postgresql://h/d?schema=mine",
+                "redis://h/0?namespace=noonmark_demo_x&namespace=mine"):  # fmt: skip
+        with pytest.raises(ValueError, match="no trial's namespace"):
+            erase_trial(url)

@@ -197,6 +197,14 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r"不能复制到这里：它已有记录（\1）",
     ),
     (r"it holds a copy of another store \((.+)\)", r"它是另一个存储（\1）的副本"),
+    (
+        r"Python's own SQLite is (.+), and (.+) or newer is needed",
+        r"Python 自带的 SQLite 是 \1，需要 \2 或更新版本",
+    ),
+    (
+        r"Leave driver=sqlite3 out of the URL, or use a newer Python\.",
+        r"请从 URL 去掉 driver=sqlite3，或使用更新的 Python。",
+    ),
     (r"Name a file that is not there yet\.", "请换一个还不存在的文件名。"),
     (r"another process holds the write lock for too long", "另一个进程占用写锁过久"),
     (

@@ -1,6 +1,7 @@
-"""Store URLs as text: shown without what must stay secret.
+"""Store URLs as text: shown without what must stay secret, and with one option changed.
 
-Rule of the file: whatever could be a password is hidden, even where that hides more than it must.
+Promise: a URL that is changed keeps everything else that was written in it, letter by letter.  Rule of the file: whatever
+could be a password is hidden, even where that hides more than it must.
 """
 
 from __future__ import annotations
@@ -24,3 +25,10 @@ def without_secrets(url: str) -> str:
     elif not separator:
         head = _LOOSE_CREDENTIALS.sub("***@", head)
     return _SECRET_OPTION.sub(r"\1***", f"{head}{separator}{rest}")
+
+
+def with_option(url: str, name: str, value: str) -> str:
+    """Return the URL with this option in its query, in the place of one that was there."""
+    head, _, query = url.partition("?")
+    kept = [part for part in query.split("&") if part and part.partition("=")[0] != name]
+    return f"{head}?{'&'.join([*kept, f'{name}={value}'])}"

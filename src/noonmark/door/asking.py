@@ -6,16 +6,17 @@ Rule of the file: rules are the store's, not this process's: what is asked for i
 from __future__ import annotations
 
 import getpass
+import inspect
 import json
 import os
 import socket
 import uuid
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from noonmark.core import codec, model, series, times
 from noonmark.door.views import Emitted, Enqueued
-from noonmark.ports.store import Store
+from noonmark.ports.store import CallerTransactions, Capability, Store
 
 
 def actor_here() -> str:
@@ -38,6 +39,7 @@ def add_call(
     note: str = "",
     again: bool = False,
     actor: str = "",
+    conn: object | None = None,
 ) -> Enqueued:
     """Add the occurrence that a caller asks for.
 
@@ -51,13 +53,17 @@ def add_call(
         note: why, for the ledger.
         again: take a done key over as a new generation.
         actor: who asks.
+        conn: the caller's own connection, in whose transaction the occurrence is added.
 
     Raises:
-        ValueError: the job runs for each of several subjects, and the params do not say for which.
+        ValueError: the job runs for each of several subjects, and the params do not say for which; or no transaction
+            of ``conn`` can be joined.
     """
-    subject = subject_of(job, params)
     now = store.now()
     rows = store.jobs([job.name])
+    if conn is not None:
+        job = _in_force(job, rows)
+    subject = subject_of(job, params)
     request_id = uuid.uuid4().hex
     row = series.row_for_call(
         job,
@@ -73,7 +79,52 @@ def add_call(
         again=again,
         subject=subject,
     )
-    return _enqueued(row, store.add(request_id, [row])[0])
+    return _enqueued(row, add(store, request_id, [row], conn)[0])
+
+
+def add(
+    store: Store, request_id: str, rows: Sequence[model.NewOccurrence], conn: object | None
+) -> Sequence[model.Added]:
+    """Add rows, inside the caller's transaction where he hands over his connection."""
+    if conn is None:
+        return store.add(request_id, rows)
+    return joining(store, conn).add_within(conn, request_id, rows)
+
+
+def joining(store: Store, conn: object) -> CallerTransactions:
+    """Return the store as one that joins the transactions of callers.
+
+    Raises:
+        ValueError: it does not, or the connection is one of asyncio's, whose statements have to be awaited.
+    """
+    if Capability.CALLER_TRANSACTION not in store.capabilities:
+        raise ValueError(
+            f"the store {store.url} cannot join your transaction; leave conn out and ask after your commit, "
+            "or use a store that can: sqlite:///, postgresql://"
+        )
+    if hasattr(conn, "run_sync"):
+        raise ValueError(
+            f"conn is SQLAlchemy's {type(conn).__name__}, whose statements have to be awaited; hand over the plain one "
+            'inside it: await conn.run_sync(lambda inner: job.later("30m", conn=inner)(...))'
+        )
+    statements = getattr(conn, "execute", None)
+    if inspect.iscoroutinefunction(statements) or type(conn).__module__.partition(".")[0] in ("aiosqlite", "asyncpg"):
+        kind = f"{type(conn).__module__}.{type(conn).__qualname__}"
+        raise ValueError(
+            f"conn is a {kind}, whose statements have to be awaited; use a plain connection for this transaction "
+            "(in asyncio: in a thread, with asyncio.to_thread), or SQLAlchemy's run_sync"
+        )
+    return cast(CallerTransactions, store)
+
+
+def _in_force(job: model.Job, rows: Sequence[model.JobRow]) -> model.Job:
+    """Return the store's rule: a rule cannot be declared while the caller's transaction may hold the store's locks."""
+    if not rows or not rows[0].rule:
+        raise ValueError(
+            f"{job.name} is not in force in the store yet, and a rule is not declared inside your transaction; "
+            "call declare() of the scheduler once at start-up, or start a worker first"
+        )
+    return codec.job_from_text(rows[0].rule)
 
 
 def subject_of(job: model.Job, params: Mapping[str, Any]) -> str:
@@ -92,8 +143,12 @@ def subject_of(job: model.Job, params: Mapping[str, Any]) -> str:
     return next(matching, "")
 
 
-def add_event(store: Store, name: str, event_id: str, payload: Mapping[str, Any]) -> Emitted:
+def add_event(
+    store: Store, name: str, event_id: str, payload: Mapping[str, Any], *, conn: object | None = None
+) -> Emitted:
     """Add one occurrence per job (and subject) that waits for the event, all or none."""
+    if conn is not None:
+        joining(store, conn)  # also where no job waits: what works today must not be refused tomorrow
     now = store.now()
     rows: list[model.NewOccurrence] = []
     for waiter in store.jobs(event=name):
@@ -109,7 +164,7 @@ def add_event(store: Store, name: str, event_id: str, payload: Mapping[str, Any]
             )
             for subject, _ in series.subjects(job)
         )
-    answers = store.add(uuid.uuid4().hex, rows) if rows else []
+    answers = add(store, uuid.uuid4().hex, rows, conn) if rows else []
     return Emitted(id=event_id, enqueued=tuple(map(_enqueued, rows, answers)))
 
 

@@ -67,24 +67,31 @@ class JobHandle(Generic[P, R]):
         """
         return self._scheduler.job_named(self._name)
 
-    def later(self, delay: Length, *, key: str | None = None) -> Callable[P, Enqueued]:
+    def later(self, delay: Length, *, key: str | None = None, conn: object | None = None) -> Callable[P, Enqueued]:
         """Return a typed call that is due after ``delay`` ("30m" or a timedelta), by the store's clock.
 
         Args:
             delay: how long from now.
             key: dedupe key; left out, the job's template.  A key that is held is answered with ``duplicate``.
+            conn: your own connection to the store's database, with a transaction open: the occurrence is there when you
+                commit and only then.  psycopg's or SQLAlchemy's on PostgreSQL; on SQLite apsw's, or with
+                ``?driver=sqlite3`` in the store's URL sqlite3's or SQLAlchemy's.  The job must be in force already
+                (``declare``, or a worker that was started).
+
+        Raises:
+            ValueError: when called: the transaction of ``conn`` cannot be joined, and what to do instead.
         """
         wait = micros(delay, "later")
-        return self._call(Origin.LATER, key, lambda now: now + wait)
+        return self._call(Origin.LATER, key, lambda now: now + wait, conn)
 
-    def at(self, when: datetime, *, key: str | None = None) -> Callable[P, Enqueued]:
-        """Return a typed call that is due at ``when``, an aware datetime.
+    def at(self, when: datetime, *, key: str | None = None, conn: object | None = None) -> Callable[P, Enqueued]:
+        """Return a typed call that is due at ``when``, an aware datetime; ``conn`` as in ``later``.
 
         Raises:
             ValueError: ``when`` has no timezone.
         """
         due = times.from_datetime(when)
-        return self._call(Origin.LATER, key, lambda _: due)
+        return self._call(Origin.LATER, key, lambda _: due, conn)
 
     def run_now(
         self, *, reason: str, key: str | None = None, again: bool = False, actor: str = "", **params: Any
@@ -109,10 +116,12 @@ class JobHandle(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<JobHandle {self._name!r}>"
 
-    def _call(self, origin: Origin, key: str | None, due: Callable[[Micros], Micros]) -> Callable[P, Enqueued]:
+    def _call(
+        self, origin: Origin, key: str | None, due: Callable[[Micros], Micros], conn: object | None
+    ) -> Callable[P, Enqueued]:
         def enqueue(*args: P.args, **kwargs: P.kwargs) -> Enqueued:
             params = self._arguments(args, kwargs, complete=True)
-            return self._scheduler.enqueue(self._name, origin=origin, key=key, params=params, due=due)
+            return self._scheduler.enqueue(self._name, origin=origin, key=key, params=params, due=due, conn=conn)
 
         return enqueue
 

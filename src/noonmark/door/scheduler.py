@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from noonmark.core import model, times
-from noonmark.core.codec import check_payload
-from noonmark.core.conditions import check_flag_name
+from noonmark.door.acts import Acts
 from noonmark.door.asking import actor_here, add_call, add_event
 from noonmark.door.declared import (
     CodeJob,
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("noonmark")
 
 
-class Scheduler:
+class Scheduler(Acts):
     """Jobs of one application on one store.
 
     Args:
@@ -214,83 +213,42 @@ class Scheduler:
         note: str = "",
         again: bool = False,
         actor: str = "",
+        conn: object | None = None,
     ) -> Enqueued:
         """Add one occurrence that somebody asks for; handles call this."""
         job = self.job_named(name)
-        self._ensure_declared([job])
-        return add_call(
-            self._asked, job, origin=origin, params=params, due=due, key=key, note=note, again=again, actor=actor
-        )
+        words: dict[str, Any] = {"key": key, "note": note, "again": again, "actor": actor, "conn": conn}
+        if conn is None:
+            self._ensure_declared([job])
+        return add_call(self._asked, job, origin=origin, params=params, due=due, **words)
 
-    def emit(self, name: str, /, id: str | None = None, **payload: Any) -> Emitted:  # noqa: A002 - the word of the docs
+    def emit(self, name: str, /, id: str | None = None, *, conn: object | None = None, **payload: Any) -> Emitted:  # noqa: A002
         """Announce that something happened; every job that waits for the event becomes due after its delay.
 
         Args:
             name: the event, for example ``order.created``.
             id: identity of the event: delivered ten times it counts once.  Left out, every call is a new event.
+            conn: your own connection with a transaction open, see ``JobHandle.later``.
             payload: stored with the occurrence, passed to the function, known to the key template.
 
         Raises:
-            TypeError, ValueError: the payload cannot be stored.
+            TypeError, ValueError: the payload cannot be stored, or the transaction of ``conn`` cannot be joined.
         """
         facts = storable(name, payload)
         jobs = self.rules.jobs.values()
-        self._ensure_declared(
-            job for job in jobs if isinstance(job.trigger, model.OnEvent) and job.trigger.name == name
-        )
-        emitted = add_event(self._asked, name, id or uuid.uuid4().hex, facts)
+        waiting = (job for job in jobs if isinstance(job.trigger, model.OnEvent) and job.trigger.name == name)
+        if conn is None:
+            self._ensure_declared(waiting)
+        emitted = add_event(self._asked, name, id or uuid.uuid4().hex, facts, conn=conn)
         if not emitted.enqueued:
             _LOG.warning("event %r was emitted, and no job waits for it", name)
         return emitted
-
-    # -- facts and acts ---------------------------------------------------------------------------
-
-    def signal(self, name: str, value: Any = True) -> int:
-        """Set a flag and wake what waits for it; setting it again to the same value changes nothing.
-
-        Returns:
-            The flag's version.
-
-        Raises:
-            TypeError, ValueError: the value cannot be stored, or nobody could find the name again.
-        """
-        if value is None:
-            raise ValueError("a flag cannot be set to None; use clear(name)")
-        return self._write_flag(name, value)
-
-    def clear(self, name: str) -> int:
-        """Clear a flag."""
-        return self._write_flag(name, None)
-
-    def _write_flag(self, name: str, value: Any) -> int:
-        check_flag_name(name)
-        check_payload(f"the value of the flag {name!r}", value)
-        fact = model.Fact(name=f"flag:{name}", value=value, actor=actor_here())
-        return self._asked.signal(uuid.uuid4().hex, [fact])[0]
-
-    def cancel(self, *, job: str | None = None, key: str, reason: str = "", actor: str = "") -> model.Acted:
-        """Cancel what is open under a key.
-
-        An unknown key is held from now on, so that a cancel may overtake its create.  A running one is asked to stop.
-        """
-        return self._act(model.Act(kind="cancel", actor=actor or actor_here(), reason=reason, key=key, job=job))
-
-    def pause(self, job: str, *, reason: str, actor: str = "") -> model.Acted:
-        """Pause a job: nothing of it starts, and its moments that pass are not run later."""
-        return self._act(model.Act(kind="pause", actor=actor or actor_here(), reason=reason, job=self._known(job)))
-
-    def resume(self, job: str, *, reason: str = "", actor: str = "") -> model.Acted:
-        """Let a paused job go on from now."""
-        return self._act(model.Act(kind="resume", actor=actor or actor_here(), reason=reason, job=self._known(job)))
 
     def _known(self, name: str) -> str:
         """A job of the store need not be declared here; one that is must be in force before it can be paused."""
         if name in self.rules.jobs:
             self._ensure_declared([self.rules.jobs[name]])
         return name
-
-    def _act(self, act: model.Act) -> model.Acted:
-        return self._asked.act(uuid.uuid4().hex, act)
 
     # -- reading ----------------------------------------------------------------------------------
 

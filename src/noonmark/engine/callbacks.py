@@ -53,7 +53,7 @@ class Callbacks:
         journal = Journal(self._store, self._worker, run)
 
         def ask(op: str, args: tuple[Any, ...]) -> Any:
-            return self._gate.submit(journal.answer, op, *args).result()
+            return self._gate.submit(journal.call(op, *args)).result()
 
         return ask
 
@@ -62,7 +62,7 @@ class Callbacks:
         journal = Journal(self._store, self._worker, run)
 
         async def ask(op: str, args: tuple[Any, ...]) -> Any:
-            return await asyncio.wrap_future(self._gate.submit(journal.answer, op, *args))
+            return await asyncio.wrap_future(self._gate.submit(journal.call(op, *args)))
 
         return Context(self.facts(run), ask=ask, is_lost=partial(_notice, run), boot=self._clock.boot)
 

@@ -9,6 +9,8 @@ Rule of the file: runs in the store thread, so it may call the store directly.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypedDict
 
 from noonmark.core.model import Fact, Note
@@ -31,17 +33,19 @@ class Journal:
         self._store = store
         self._worker = worker
         self._run = run
-        self._request = secrets.token_hex(6)  # repeats of one verb keep their id; each verb has its own number
-        self._verbs = 0
 
-    def answer(self, op: str, *args: Any) -> Any:
+    def call(self, op: str, *args: Any) -> Callable[[], Any]:
+        """Return what carries one request out, under one id however often the gate repeats it."""
+        return partial(self.answer, secrets.token_hex(8), op, *args)
+
+    def answer(self, request_id: str, op: str, *args: Any) -> Any:
         """Carry out ``recall()``, ``note(kind, name, json)`` or ``flag(name, set)``; a refused write answers False."""
         if op == "recall":
             return self._recall()
         if op == "note":
             return self._note(*args)
         if op == "flag":
-            return self._flag(*args)
+            return self._flag(request_id, *args)
         raise ValueError(f"the journal knows no {op!r}")
 
     def _recall(self) -> Recollection | None:
@@ -70,12 +74,11 @@ class Journal:
             run.lost = True
         return kept
 
-    def _flag(self, name: str, value: bool) -> bool:
+    def _flag(self, request_id: str, name: str, value: bool) -> bool:
         # A flag knows no fence, so the run proves that it holds its own first: a stale copy announces nothing.
         if self._run.lost or not self._note("flag", name, "true" if value else "null"):
             return False
-        self._verbs += 1
         actor = f"{self._run.row.job} {self._run.row.run_id}"
         fact = Fact(name=f"flag:{name}", value=True if value else None, actor=actor)
-        self._store.signal(f"{self._request}:{self._verbs}", [fact])
+        self._store.signal(request_id, [fact])
         return True

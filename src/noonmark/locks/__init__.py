@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     from noonmark.locks.bare import ZSET, acquire, poll_once, release, renew, schedule
     from noonmark.locks.errors import LockLost, LockTaken, LockUrlError, StaleFence
+    from noonmark.locks.fenced import Fenced, FencedResource
+    from noonmark.locks.fenced_file import FencedFile
+    from noonmark.locks.fenced_key import FencedKey
+    from noonmark.locks.fenced_row import FencedRow, guard
     from noonmark.locks.held import Held
     from noonmark.locks.holding import Lock, lock
     from noonmark.locks.opening import open_locks
@@ -22,6 +26,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "noonmark.locks.bare": ("ZSET", "acquire", "poll_once", "release", "renew", "schedule"),
     "noonmark.locks.errors": ("LockLost", "LockTaken", "LockUrlError", "StaleFence"),
+    "noonmark.locks.fenced": ("Fenced", "FencedResource"),
+    "noonmark.locks.fenced_file": ("FencedFile",),
+    "noonmark.locks.fenced_key": ("FencedKey",),
+    "noonmark.locks.fenced_row": ("FencedRow", "guard"),
     "noonmark.locks.held": ("Held",),
     "noonmark.locks.holding": ("Lock", "lock"),
     "noonmark.locks.opening": ("open_locks",),
@@ -31,6 +39,11 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ZSET",
+    "Fenced",
+    "FencedFile",
+    "FencedKey",
+    "FencedResource",
+    "FencedRow",
     "Grant",
     "Held",
     "Lock",
@@ -42,6 +55,7 @@ __all__ = [
     "Locks",
     "StaleFence",
     "acquire",
+    "guard",
     "lock",
     "open_locks",
     "poll_once",

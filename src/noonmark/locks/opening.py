@@ -16,7 +16,7 @@ from noonmark.locks.errors import LockUrlError
 from noonmark.ports.lock import Locks
 
 DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
-"""Where locks are when neither an argument nor the environment says so: the store's file."""
+"""Where locks are when neither an argument nor the environment says so: beside the store."""
 
 _KINDS = {
     "memory": ("noonmark.locks.memory", "MemoryLocks", ""),
@@ -31,6 +31,7 @@ _KINDS = {
     "postgresql": ("noonmark.locks.postgres", "PostgresLocks", "postgres"),
     "postgres": ("noonmark.locks.postgres", "PostgresLocks", "postgres"),
     "etcd": ("noonmark.locks.etcd", "EtcdLocks", "etcd"),
+    "etcds": ("noonmark.locks.etcd", "EtcdLocks", "etcd"),
     "zookeeper": ("noonmark.locks.zookeeper", "ZooKeeperLocks", "zookeeper"),
 }
 """Scheme -> module, callable of the URL, and the extra that installs its driver."""

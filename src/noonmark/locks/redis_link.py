@@ -110,7 +110,7 @@ def _password(parts: Any) -> str | None:
     return unquote(parts.password) if parts.password else None
 
 
-def run_script(client: redis.Redis, name: str, keys: tuple[str, ...], *args: str | int) -> Any:
+def run_script(client: redis.Redis, name: str, keys: tuple[str, ...], *args: str | int | bytes) -> Any:
     """Run one script by its digest, or by its text where the server does not know it (any more)."""
     from redis.exceptions import NoScriptError
 

@@ -1,8 +1,11 @@
-"""Locks in a SQLite file, between the processes of one machine; it may be the file that the store uses.
+"""Locks in a SQLite file, between the processes of one machine.
 
 Promises: one holder at a time, whatever the wall clock does: a lock ends on the boot-time clock, which all processes of
 the machine share, and a lock of an earlier boot is free, because its holder is dead.  Fences grow as long as the file
 is kept; the wall clock only gives them their start.
+
+``sqlite:///noonmark.db`` keeps its locks in ``noonmark.db-locks``, beside the store: there a lock never waits for one of
+the store's transactions, and no file is opened by two SQLite libraries in one process, which would damage it.
 
 Rule of the file: each verb is one statement, which takes the write lock for microseconds.  Grants need no power-cut
 durability (a power cut ends all holders), so nothing is flushed to the disk.
@@ -28,6 +31,9 @@ from noonmark.ports.lock import Grant, LockError, LockUnusable
 
 APPLICATION_ID = 0x4E4F4F4E
 """Stands in the header of every noonmark file ("NOON"): somebody else's database is never altered."""
+SUFFIX = "-locks"
+_OF_THE_STORE = ("synchronous", "driver")
+"""Options that mean something to the store at the same URL and nothing to a lock."""
 PATIENCE = 5.0
 """Seconds to wait for somebody else's transaction."""
 _SWEEP_EVERY = 10_000
@@ -72,7 +78,7 @@ _SWEEP = f"DELETE FROM noonmark_lock WHERE NOT {_ALIVE} AND (boot_id <> :boot_id
 
 
 def path_of(url: str) -> Path:
-    """Return the file that ``sqlite:///relative.db`` or ``sqlite:////absolute.db`` names.
+    """Return the file for the locks of ``sqlite:///relative.db`` or ``sqlite:////absolute.db``.
 
     Raises:
         LockUrlError: with what to write instead.
@@ -84,9 +90,9 @@ def path_of(url: str) -> Path:
     if not name or name == ":memory:" or name.endswith("/") or "\0" in name:
         raise LockUrlError("the URL names no file; write sqlite:///noonmark.db, or memory:// for locks of one process")
     for option, _value in parse_qsl(query, keep_blank_values=True):
-        if option != "synchronous":  # means something to the store at the same URL
+        if option not in _OF_THE_STORE:
             raise LockUrlError(f'sqlite has no option "{option}"; write sqlite:///{name}')
-    return Path(name)
+    return Path(name + SUFFIX)
 
 
 class SqliteLocks:
@@ -101,7 +107,7 @@ class SqliteLocks:
 
     def __init__(self, url: str, *, clock: Clock | None = None) -> None:
         self._path = path_of(url)
-        self.url = f"sqlite:///{self._path}"
+        self.url = f"sqlite:///{os.fspath(self._path).removesuffix(SUFFIX)}"
         self._clock = clock or SystemClock()
         self._pid = os.getpid()
         self._grants = 0

@@ -177,18 +177,19 @@ class _Link:
         self._proxy = proxy
         self._reader = reader
         self._writers = [writer]
-        self._pumps: list[asyncio.Task[None]] = []
+        self._pumps: list[asyncio.Task[Any]] = []
         self._is_lost = False
         self.ended = asyncio.Event()
 
     async def serve(self, host: str, port: int) -> None:
         """Forward until one side ends."""
-        try:
-            await self._proxy.hold_back()
-            server, to_server = await asyncio.open_connection(host, port)
-        except (OSError, asyncio.CancelledError):
+        connecting = asyncio.create_task(self._connect(host, port))
+        self._pumps.append(connecting)
+        await asyncio.wait([connecting])
+        if connecting.cancelled() or connecting.exception() is not None:
             self.reset()
             return
+        server, to_server = connecting.result()
         self._writers.append(to_server)
         self._pumps = [asyncio.create_task(self._ask(to_server)), asyncio.create_task(self._answer(server))]
         try:
@@ -196,6 +197,10 @@ class _Link:
         finally:
             self.reset()
             await asyncio.gather(*self._pumps, return_exceptions=True)
+
+    async def _connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        await self._proxy.hold_back()
+        return await asyncio.open_connection(host, port)
 
     async def _ask(self, to_server: asyncio.StreamWriter) -> None:
         tail = b""

@@ -10,7 +10,9 @@ from calling import Noonmark
 
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.apps import load_app
-from noonmark.faces.cli.dev import stamps
+from noonmark.faces.cli.dev import _command, _environment, stamps
+from noonmark.faces.cli.session import Session
+from noonmark.faces.cli.settings import Settings
 
 GOOD = """
 from noonmark import Scheduler, manual
@@ -148,3 +150,14 @@ def test_a_changed_file_is_noticed_and_caches_are_not(tmp_path: Path) -> None:
     assert [path.name for path in before] == ["jobs.py"]
     os.utime(tmp_path / "jobs.py", ns=(1, 1))
     assert stamps([tmp_path]) != before
+
+
+def test_the_worker_of_dev_speaks_as_dev_was_told_to_and_shows_no_secret() -> None:
+    here = Session(Settings(url="redis://u:secret@h", lang="zh", tz="Asia/Tokyo", json=True))
+    command = _command(here, "jobs.py", "dev")
+    assert command[command.index("--lang") + 1] == "zh"
+    assert command[command.index("--tz") + 1] == "Asia/Tokyo"
+    assert command[command.index("--log-format") + 1] == "json"
+    assert "secret" not in " ".join(command)
+    assert _environment(here)["NOONMARK_URL"] == "redis://u:secret@h"
+    assert "--lang" not in _command(Session(Settings()), "jobs.py", "dev")

@@ -288,3 +288,20 @@ def test_ending_an_unknown_job_is_not_found(cli: Noonmark) -> None:
     open_store("sqlite:///a.db").close()
     assert cli("end", "nothing", "--reason", "x", "--url", "sqlite:///a.db").code == 5
     assert noonmark.wiring.open_store is open_store
+
+
+def test_what_stood_on_the_line_counts_more_than_the_environment(
+    cli: Noonmark, busy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOONMARK_URL", "sqlite:///elsewhere.db")
+    assert cli("--url", busy, "jobs").code == 0
+    assert cli("jobs", "--url", busy).code == 0
+    assert cli("jobs").code == 4
+
+
+def test_the_demo_makes_no_namespace_where_there_are_none(cli: Noonmark, busy: str) -> None:
+    answer = cli("demo", "--url", busy)
+    assert answer.code == 2
+    assert "--dir says where it writes its file" in answer.err
+    assert cli("demo", "--url", "nosuch://h").code == 2
+    assert {path.name for path in Path().iterdir()} == {"a.db"}

@@ -215,3 +215,17 @@ def test_occurrences_can_be_narrowed(sched: Scheduler, clock: VirtualClock) -> N
     assert [row.params["n"] for row in sched.occurrences("ask", since=since, until=until)] == [1]
     assert sched.workers() == []
     assert MINUTE
+
+
+def test_a_job_is_ended_and_begins_again_when_somebody_declares_it(sched: Scheduler) -> None:
+    @sched.job(every("5m"), reason="To be ended.")
+    def tick() -> None: ...
+
+    sched.declare()
+    assert sched.end("tick", reason="moved", actor="ann").outcome == "done"
+    assert sched.end("tick", reason="moved").outcome == "already_done"
+    assert sched.end("nothing", reason="moved").outcome == "not_found"
+    (row,) = sched.occurrences("tick")
+    assert (row.state, row.verdict) == (State.SKIPPED, "skip_superseded")
+    sched.declare()
+    assert [row.state for row in sched.occurrences("tick", states=["PENDING"])] == [State.PENDING]

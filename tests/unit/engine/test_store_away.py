@@ -8,12 +8,15 @@ import time
 
 import pytest
 
-from noonmark.core.model import SECOND, Origin, Query, State
+from noonmark.core.model import SECOND, Fact, Origin, Query, State
 from noonmark.core.series import row_for_call
 from noonmark.engine import gate as gate_module
 from noonmark.engine.activate import declare
 from noonmark.engine.gate import StoreGate
-from noonmark.engine.registry import Registry
+from noonmark.engine.journal import Journal
+from noonmark.engine.registry import Registry, handler_for
+from noonmark.engine.runs import Run
+from noonmark.engine.signals import Idle
 from noonmark.engine.worker import Worker
 from noonmark.ports.clock import SystemClock
 from noonmark.ports.store import StoreUnreachable, StoreUnusable
@@ -49,6 +52,12 @@ def registry(done: threading.Event) -> Registry:
     made = Registry()
     made.add(JOB, done.set)
     return made
+
+
+def watched(store: MemoryStore, done: threading.Event) -> tuple[Worker, threading.Event]:
+    """Return a worker, and the event of its first rest: by then the store has served it."""
+    idle = threading.Event()
+    return Worker(store, registry(done), observer=lambda told: idle.set() if isinstance(told, Idle) else None), idle
 
 
 def ask(store: MemoryStore) -> None:
@@ -126,10 +135,10 @@ def test_an_idle_worker_whose_store_is_away_ends_soon_when_told_to() -> None:
 def test_a_worker_outlives_a_refusal_that_somebody_mends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate_module, "RETRY_UNUSABLE", 0.3)
     store, done = Away(), threading.Event()
-    worker = Worker(store, registry(done))
+    worker, idle = watched(store, done)
     worker.start()
     try:
-        _until(lambda: store.workers() != [])
+        assert idle.wait(10)
         store.error = StoreUnusable("the role may not log in")
         worker.wake()
         assert store.failed.wait(10)
@@ -150,9 +159,9 @@ def test_a_refusal_that_nobody_mends_ends_the_worker_with_its_remedy(monkeypatch
     monkeypatch.setattr(gate_module, "MENDING", SECOND // 10)
     monkeypatch.setattr(gate_module, "RETRY_UNUSABLE", 0.06)
     store = Away()
-    worker = Worker(store, registry(threading.Event()))
+    worker, idle = watched(store, threading.Event())
     worker.start()
-    _until(lambda: store.workers() != [])
+    assert idle.wait(10)
     store.error = StoreUnusable("the role may not log in. Grant it.")
     worker.wake()
     with pytest.raises(StoreUnusable, match="Grant it"):
@@ -179,6 +188,19 @@ def test_a_refusal_between_two_outages_begins_its_patience_anew(monkeypatch: pyt
     gate.close()
 
 
+def test_a_flag_whose_reply_was_lost_is_not_raised_again_over_somebody_s_clearing() -> None:
+    store = MemoryStore()
+    ask(store)
+    row = store.take("t", "w1", limit=1, runnable={"work": 30 * SECOND}, look_lease=SECOND).rows[0]
+    run = Run(row=row, job=JOB, handler=handler_for(JOB, print), fence=row.fence, lease=30 * SECOND, asked=0)
+    call = Journal(store, "w1", run).call("flag", "data", True)
+    assert call() is True  # and the answer is lost on its way
+    store.signal("clear", [Fact(name="flag:data", value=None, actor="ann")])
+    assert call() is True
+    assert not store.facts(["flag:data"])["flag:data"].is_set
+    store.close()
+
+
 class _Stepping(SystemClock):
     _ahead = 0
 
@@ -187,10 +209,3 @@ class _Stepping(SystemClock):
 
     def boot(self) -> int:
         return super().boot() + self._ahead
-
-
-def _until(is_so: object, at_most: float = 10.0) -> None:
-    end = time.monotonic() + at_most
-    while not is_so():  # type: ignore[operator]
-        assert time.monotonic() < end
-        time.sleep(0.01)

@@ -117,6 +117,18 @@ def test_a_black_hole_can_be_cut(client: socket.socket, proxy: Proxy) -> None:
         client.recv(10)
 
 
+def test_a_connection_that_came_into_a_black_hole_can_be_cut_too(proxy: Proxy) -> None:
+    proxy.blackhole()
+    with connect(proxy) as client:
+        deadline = time.monotonic() + 5
+        while not proxy.open_links:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert proxy.cut() == 1
+        with pytest.raises(ConnectionResetError):
+            client.recv(10)
+
+
 def test_a_delay_counts_in_each_direction(client: socket.socket, proxy: Proxy) -> None:
     proxy.delay(0.1)
     began = time.monotonic()

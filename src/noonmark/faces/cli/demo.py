@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import click
 
@@ -25,13 +24,14 @@ from noonmark.explain.verify import Report, verify
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.demo_lines import Watcher
+from noonmark.faces.cli.demo_place import erased_at_the_end, file_url, server_url
 from noonmark.faces.cli.demo_stage import WORKERS, Troupe, command_name, find_app, load, prepare, termination_raises
 from noonmark.faces.cli.demo_words import LONG_QUESTION, QUESTIONS, say
-from noonmark.faces.cli.session import Command, settings_of
+from noonmark.faces.cli.session import Command, open_at, settings_of, sqlite_path
 from noonmark.faces.cli.settings import writes_unicode
 from noonmark.ports.clock import SystemClock
 from noonmark.ports.store import Store, StoreError
-from noonmark.wiring import open_store
+from noonmark.wiring import shown
 
 ZONE = "Asia/Shanghai"
 """The zone of ResearchCopilot's jobs, and so of every time the demo tells."""
@@ -52,7 +52,9 @@ ANSWER_COLUMNS = 104
 
 @click.command(cls=Command)
 @click.option("--no-kill", is_flag=True, help="Kill no worker, but say how to do it yourself.")
-@click.option("--keep", is_flag=True, help="Keep what an earlier demo left; take the next free folder.")
+@click.option(
+    "--keep", is_flag=True, help="Keep what an earlier demo left; take the next free folder. With --url: erase nothing."
+)
 @click.option("--dir", "folder", default="noonmark-demo", show_default=True, metavar="FOLDER", help="Where to write.")
 @click.option(
     "--seconds", default=60, show_default=True, type=click.IntRange(45, 3600), help="How long it takes, about."
@@ -61,12 +63,18 @@ ANSWER_COLUMNS = 104
 def demo(ctx: click.Context, *, no_kill: bool, keep: bool, folder: str, seconds: int) -> int:
     """Watch three workers share jobs, one of them die, and nothing get lost or done twice.
 
-    Exit code 1 if the proof at the end does not hold.
+    It plays on a SQLite file in --dir, or with --url on a server: in a schema or namespace of its own, which is erased
+    at the end (NOONMARK_URL is not looked at).  Exit code 1 if the proof at the end does not hold.
     """
-    lang = settings_of(ctx).language
-    app = find_app()
+    settings = settings_of(ctx)
+    lang, app = settings.language, find_app()
+    url = server_url(settings.url) if "url" in settings.typed else None
     place, emptied = prepare(Path(folder), keep=keep)
-    with _stage(place, app, lang, seconds=seconds) as play:
+    with (
+        erased_at_the_end(url, lang, keep=keep),
+        _stage(place, app, lang, url=url or file_url(place), seconds=seconds) as play,
+    ):
+        play.erased = url is not None and not keep
         if emptied:
             click.echo(say(lang, "replaced", path=place))
         try:
@@ -99,6 +107,7 @@ class Play:
     seen_load_at: float | None = None
     broke_it: bool = False
     killed: bool = False
+    erased: bool = False  # nothing will be left to look into
 
     def perform(self, *, kill: bool) -> int:
         """Play it from the first line to the proof; return the exit code."""
@@ -161,7 +170,8 @@ class Play:
 
     def _opening(self) -> None:
         pids = "   ".join(f"{name} pid {self.troupe.processes[name].pid}" for name in WORKERS)
-        click.echo(say(self.lang, "store", path=self.folder / "noonmark.db", zone=ZONE))
+        place = self.folder / "noonmark.db" if sqlite_path(self.url) is not None else shown(self.url)
+        click.echo(say(self.lang, "store", path=place, zone=ZONE))
         click.echo(say(self.lang, "workers", workers=pids))
         click.echo(say(self.lang, "app"))
         click.echo("")
@@ -189,6 +199,12 @@ class Play:
             click.echo(say(self.lang, "no_takeover", path=self.folder))
         elif not self.killed:
             click.echo(say(self.lang, "nobody_killed"))
+        proved = report.ok and (bool(self.watcher.takeovers) or not kill)
+        if not self.erased:
+            self._what_to_try()
+        return problems.OK if proved else problems.NO
+
+    def _what_to_try(self) -> None:
         click.echo("\n" + say(self.lang, "next"))
         tries = [
             (f"why answer_run --key {self.long_key}", "why_long"),
@@ -196,11 +212,13 @@ class Play:
             ("run daily_report", "why_refused"),
             ("verify", "proof"),
         ]
-        start = f"  {command_name()} --url {self.url} "
+        start = (
+            f"  {command_name()} --url '{shown(self.url)}' "
+            if "?" in self.url
+            else f"  {command_name()} --url {self.url} "
+        )
         for command, words in tries:
             click.echo(f"  # {say(self.lang, words)}\n{start}{command}")
-        proved = report.ok and (bool(self.watcher.takeovers) or not kill)
-        return problems.OK if proved else problems.NO
 
     # -- the cast -----------------------------------------------------------------------------------
 
@@ -225,14 +243,13 @@ class Play:
 
 
 @contextmanager
-def _stage(folder: Path, app: Path, lang: str, *, seconds: int) -> Iterator[Play]:
+def _stage(folder: Path, app: Path, lang: str, *, url: str, seconds: int) -> Iterator[Play]:
     """Set everything up, and take everything down again whatever happens."""
-    url = f"sqlite:///{quote(str(folder / 'noonmark.db'))}"
     begin = (SystemClock().wall() + LEAD) // SECOND * SECOND  # whole seconds read better
     start = times.to_datetime(begin)
     data_folder = folder / "researchcopilot"
     scheduler_module = load(app, "researchcopilot.scheduler")
-    store = open_store(url)
+    store = open_at(url, create=True)
     troupe = Troupe(
         folder,
         {

@@ -41,15 +41,18 @@ GRACE_SECONDS = 10.0
 def dev(ctx: click.Context, app: str, name: str, poll: float) -> int:
     """Run one worker for APP, print its decisions, and start it anew when a .py or .yaml file changes."""
     from noonmark.faces.cli.apps import files_of
+    from noonmark.wiring import shown
 
     here = Session(settings_of(ctx))
     roots = files_of(app)
-    here.remark(here.word("dev_begins", app=app, store=here.settings.store_url))
+    here.remark(here.word("dev_begins", app=app, store=shown(here.settings.store_url)))
     stop = _stop_on_signals()
     far_end, leash = os.pipe()  # only this process holds the leash: however it ends, the worker notices
     while not stop:
         before = stamps(roots)
-        process = subprocess.Popen([*_command(here, app, name), "--leash", str(far_end)], pass_fds=(far_end,))
+        process = subprocess.Popen(
+            [*_command(here, app, name), "--leash", str(far_end)], env=_environment(here), pass_fds=(far_end,)
+        )
         try:
             reason = _wait(process, roots, before, poll, stop)
         finally:
@@ -93,9 +96,18 @@ def _files(roots: Iterable[Path]) -> Iterator[Path]:
 
 def _command(here: Session, app: str, name: str) -> list[str]:
     command = [sys.executable, "-m", "noonmark.faces.cli", "worker", app, "--name", name, "--grace", "5s"]
-    if here.settings.url:
-        command += ["--url", here.settings.url]
+    if here.settings.lang:
+        command += ["--lang", here.settings.lang]
+    if here.settings.tz:
+        command += ["--tz", here.settings.tz]
+    if here.settings.json:
+        command += ["--log-format", "json"]
     return [*command, "--log-level", "debug" if here.settings.verbose else "info"]
+
+
+def _environment(here: Session) -> dict[str, str]:
+    """Say where the store is in the environment: a command line, password and all, can be read by every user."""
+    return {**os.environ, **({"NOONMARK_URL": here.settings.url} if here.settings.url else {})}
 
 
 def _wait(

@@ -74,6 +74,10 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "文件有 {megabytes} MB，没有通读检查是否损坏。",
         "空闲时可执行：sqlite3 文件 'PRAGMA quick_check'",
     ),
+    "sqlite_reset_bug": (
+        "Python 自带的 SQLite {version} 有缺陷：多个连接同时写可能损坏文件（3.51.3 已修复）。",
+        "请从 URL 去掉 driver=sqlite3，或使用自带较新 SQLite 的 Python。",
+    ),
     "sqlite_sound": ("已通读文件，没有损坏。", ""),
     "sqlite_damaged": ("文件已损坏：{said}。", "请停止 worker，保留该文件，并从备份恢复。"),
     "sqlite_on_network": (

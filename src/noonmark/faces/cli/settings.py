@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 import click
+from click.core import ParameterSource
 
 DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
 
@@ -28,6 +29,8 @@ class Settings:
     yes: bool = False
     quiet: bool = False
     verbose: bool = False
+    typed: set[str] = field(default_factory=set)
+    """Names of the options that stood on the line; the others come from the environment."""
 
     @property
     def language(self) -> str:
@@ -86,7 +89,13 @@ def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     """Store an option that was given; one that was not must not undo what an outer command was told."""
     if value is None or value is False or param.name is None:
         return
-    setattr(ctx.ensure_object(Settings), param.name, value)
+    settings = ctx.ensure_object(Settings)
+    typed = ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+    if typed:
+        settings.typed.add(param.name)
+    elif param.name in settings.typed:
+        return  # the environment has no say where an outer command was told
+    setattr(settings, param.name, value)
 
 
 def _option(*names: str, **extra: Any) -> click.Option:

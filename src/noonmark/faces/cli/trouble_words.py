@@ -145,12 +145,12 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
     "job_ended": (
         (
             "the job {job} was ended",
-            "its rule was taken back; its history stays: noonmark history --job {job}",
+            "its rule was taken back; its history stays: noonmark history {job}",
             "to begin it again: noonmark rules apply FILE, or start a worker whose app declares it",
         ),
         (
             "任务 {job} 已终止",
-            "它的规则已收回；历史仍在：noonmark history --job {job}",
+            "它的规则已收回；历史仍在：noonmark history {job}",
             "若要重新开始：noonmark rules apply 文件，或启动声明了它的 worker",
         ),
     ),
@@ -284,6 +284,18 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
             "name another folder: --dir FOLDER",
         ),
         ("{folder} 不是空目录，也不是演示留下的", "演示不删除不是它写的东西", "请换一个目录：--dir 目录"),
+    ),
+    "demo_url": (
+        (
+            "the demo cannot make a namespace of its own at {url}",
+            "on a server it plays in a fresh schema (PostgreSQL) or namespace (Redis) and erases it at the end",
+            "leave --url out, and --dir says where it writes its file",
+        ),
+        (
+            "演示无法在 {url} 建立自己的命名空间",
+            "在服务器上它使用新的 schema（PostgreSQL）或 namespace（Redis），结束时清除",
+            "请去掉 --url，用 --dir 指定写文件的目录",
+        ),
     ),
     "demo_no_folder": (
         ("cannot make the folder {folder}: {error}", "", "name another: --dir FOLDER"),

@@ -32,7 +32,7 @@ _LOST = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
 class Server:
     """The one server that holds the namespace, found anew after a failover."""
 
-    def __init__(self, address: Address, *, timeout: float, connections: int) -> None:
+    def __init__(self, address: Address, *, timeout: float, connections: int, retries: int) -> None:
         self._address = address
         self._settings: dict[str, Any] = {
             "username": address.username,
@@ -44,7 +44,7 @@ class Server:
             "socket_connect_timeout": min(timeout, 2.0),
             "socket_keepalive": True,
             "max_connections": connections,
-            "retry": Retry(NoBackoff(), 1, supported_errors=(exceptions.ConnectionError,)),
+            "retry": Retry(NoBackoff(), retries, supported_errors=(exceptions.ConnectionError,)),
             **address.tls,
         }
         self._lock = threading.Lock()
@@ -138,10 +138,12 @@ class Wait:
 class Link:
     """A way to the server for one purpose; safe to use from several threads."""
 
-    def __init__(self, address: Address, *, timeout: float | None = None, at_once: int = AT_ONCE) -> None:
+    def __init__(
+        self, address: Address, *, timeout: float | None = None, at_once: int = AT_ONCE, retries: int = 1
+    ) -> None:
         self.url = address.shown()
         self._keys = (f"{address.prefix}meta", f"{address.prefix}moving")
-        self._server = Server(address, timeout=timeout or address.timeout, connections=at_once + 2)
+        self._server = Server(address, timeout=timeout or address.timeout, connections=at_once + 2, retries=retries)
         self._turn = threading.BoundedSemaphore(at_once)
         self.wait: Wait | None = None
         self._pid = os.getpid()

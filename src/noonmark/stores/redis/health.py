@@ -15,6 +15,7 @@ from redis import exceptions
 
 from noonmark.ports.doctor import Finding
 from noonmark.ports.store import Capability
+from noonmark.stores.redis import errors
 from noonmark.stores.redis.address import Address
 from noonmark.stores.redis.connection import Link, Wait
 
@@ -50,16 +51,18 @@ def look(link: Link) -> Server:
     """Read what the server says about itself."""
     unread: list[str] = []
     info: dict[str, str] = {}
-    try:
-        info = _info(link.client().execute_command("INFO", "everything"))
-    except exceptions.ResponseError:
-        unread.append("INFO")
     settings: dict[str, str] = {}
-    try:
-        for name in SETTINGS:  # one by one: servers before 7 take one pattern
-            settings |= _pairs(link.client().execute_command("CONFIG GET", name))
-    except exceptions.ResponseError:
-        unread.append("CONFIG GET")
+    with errors.translating(link.url):
+        client = link.client()
+        try:
+            info = _info(client.execute_command("INFO", "everything"))
+        except exceptions.ResponseError:
+            unread.append("INFO")
+        try:
+            for name in SETTINGS:  # one by one: servers before 7 take one pattern
+                settings |= _pairs(client.execute_command("CONFIG GET", name))
+        except exceptions.ResponseError:
+            unread.append("CONFIG GET")
     is_valkey = "valkey_version" in info
     return Server(
         name="Valkey" if is_valkey else "Redis",
@@ -124,7 +127,7 @@ def promises(server: Server, address: Address) -> set[Capability]:
             found.add(Capability.DURABLE_HOST)
     if address.durability == "failover":
         found.add(Capability.DURABLE_FAILOVER)
-    elif server.replicas is None or server.replicas > 0 or address.kind != "single":
+    elif server.replicas is None or server.replicas > 0 or address.kind == "sentinel":
         found.add(Capability.FAILOVER_LOSS)
     return found
 
@@ -258,8 +261,19 @@ def _of_persistence(server: Server, address: Address) -> Collection[Finding]:
     }
     if fsync in told:
         sentence = told[fsync]
-        if address.durability:
-            sentence = "Callers are answered once their change is on disk (WAITAOF)."
+        if address.durability and fsync != "always":
+            found.append(
+                Finding(
+                    code="durability_slow",
+                    level="warn",
+                    sentence=(
+                        f"durability={address.durability} waits for the disk, which appendfsync {fsync} writes once a "
+                        "second or less: every change takes that long."
+                    ),
+                    remedy="Set appendfsync always, here and on the replicas.",
+                    detail={"durability": address.durability, "appendfsync": fsync},
+                )
+            )
         found.append(
             Finding(
                 code="persistence_aof",
@@ -272,7 +286,7 @@ def _of_persistence(server: Server, address: Address) -> Collection[Finding]:
 
 
 def _of_replicas(server: Server, address: Address) -> Collection[Finding]:
-    if address.durability == "failover" or (address.kind == "single" and not server.replicas):
+    if address.durability == "failover" or (address.kind != "sentinel" and not server.replicas):
         return ()
     wanted = server.setting("min-replicas-to-write")
     detail = {"replicas": server.replicas, "min_replicas_to_write": wanted}

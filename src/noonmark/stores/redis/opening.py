@@ -36,7 +36,8 @@ def open_redis(url: str, *, clock: Clock | None = None) -> RedisStore:
     address = parse(url)
     link = Link(address, at_once=2)
     try:
-        server = health.look(link)
+        with errors.translating(link.url):
+            server = health.look(link)
         found = health.findings(server, address)
         raise_if_refused(link.url, found)
         _make_or_check(link, address.prefix)

@@ -60,7 +60,7 @@ def _take(
 
     def read() -> None:
         about = [
-            batch, query.job, query.subject, query.key, query.identity, states or ({} if states == {} else None),
+            batch, query.job, query.subject, query.key, query.identity, states,
             query.open_only, query.frontier_only, query.scheduled_from, query.scheduled_until, wanted - len(found),
         ]  # fmt: skip
         found.extend(wire.occurrence(*row) for row in reads.read("rows", about))

@@ -76,7 +76,7 @@ class RedisStore:
         self._main = Link(address)
         self._main.wait = wait
         self._urgent = Link(address, timeout=min(address.timeout, 3.0), at_once=4)
-        self._ear = Link(address, at_once=1)
+        self._ear = Link(address, at_once=1, retries=0)  # what was said while it was away is made good, not skipped
         speaker = uuid.uuid4().hex
         self._voice = f"{'SPUBLISH' if sharded else 'PUBLISH'} {speaker}"
         self._wake = Wake(self._ear, f"{address.prefix}wake", speaker, sharded=sharded)

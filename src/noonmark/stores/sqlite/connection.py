@@ -20,6 +20,7 @@ import apsw
 from noonmark.core.model import Micros
 from noonmark.stores.sqlite import alerts, errors, schema
 from noonmark.stores.sqlite.clock import StoreClock, behind_alert
+from noonmark.stores.sqlite.drivers import APSW, AnyConnection, open_connection
 from noonmark.stores.sqlite.transaction import Transaction
 
 PATIENCE = 10.0
@@ -69,6 +70,7 @@ class Link:
         *,
         urgent: bool = False,
         reader: bool = False,
+        driver: str = APSW,
     ) -> None:
         self.path = str(path)
         self.patience = PATIENCE
@@ -77,7 +79,7 @@ class Link:
         self._urgent = urgent
         self._lock = threading.Lock()
         self._pid = os.getpid()
-        self._connection = connect(path, synchronous)
+        self._connection = connect(path, synchronous, driver)
         if not reader:
             self._connection.set_busy_timeout(0)  # we wait ourselves, and let renewals go first
 
@@ -93,7 +95,7 @@ class Link:
             else:
                 self._begin(connection)
             try:
-                tx = self._transaction(connection, at)
+                tx = self.transaction(connection, at)
                 yield tx
                 tx.finish()
                 connection.execute("COMMIT")
@@ -103,7 +105,7 @@ class Link:
                 raise
 
     @contextmanager
-    def read(self) -> Iterator[apsw.Connection]:
+    def read(self) -> Iterator[AnyConnection]:
         """Run the block on one consistent state of the file, without hindering anybody."""
         self._check_process()
         with self._lock, errors.translating(self.path):
@@ -121,7 +123,8 @@ class Link:
                 self.path, "it was opened before this process was forked", "Open the store again in the new process."
             )
 
-    def _transaction(self, connection: apsw.Connection, at: Micros | None) -> Transaction:
+    def transaction(self, connection: AnyConnection, at: Micros | None = None) -> Transaction:
+        """Return what a verb works with, in a writing transaction that is open on this connection."""
         if at is not None:
             return Transaction(connection, at, timed=False)
         now, behind = self._clock.now(connection)
@@ -130,7 +133,7 @@ class Link:
             alerts.write(tx, behind_alert(behind))
         return tx
 
-    def _begin(self, connection: apsw.Connection) -> None:
+    def _begin(self, connection: AnyConnection) -> None:
         nap, longest = FIRST_NAP, LONGEST_RENEWAL_NAP if self._urgent else LONGEST_NAP
         give_up = 0.0
         while True:
@@ -153,9 +156,9 @@ class Link:
             self._connection.close()
 
 
-def connect(path: Path, synchronous: str) -> apsw.Connection:
+def connect(path: Path, synchronous: str, driver: str = APSW) -> AnyConnection:
     """Open a connection as every connection of this store must be."""
-    connection = apsw.Connection(str(path), statementcachesize=256)
+    connection = open_connection(path, driver)
     try:
         connection.set_busy_timeout(int(PATIENCE * 1000))
         _use_wal(connection)
@@ -169,7 +172,7 @@ def connect(path: Path, synchronous: str) -> apsw.Connection:
     return connection
 
 
-def _use_wal(connection: apsw.Connection) -> None:
+def _use_wal(connection: AnyConnection) -> None:
     """Turn a new file into WAL mode, together with others that open it at the same moment.
 
     The change takes two locks, and for the second SQLite does not wait, whatever the busy timeout says: two openers
@@ -185,7 +188,7 @@ def _use_wal(connection: apsw.Connection) -> None:
             time.sleep(FIRST_NAP * random.uniform(0.5, 10))
 
 
-def prepare(path: Path, synchronous: str, clock: StoreClock) -> None:
+def prepare(path: Path, synchronous: str, clock: StoreClock, driver: str = APSW) -> None:
     """Create the file or bring it up to date, and anchor its clock."""
     if path.is_dir():
         raise errors.unusable(str(path), "it is a directory", "Name a file inside it, such as noonmark.db.")
@@ -196,7 +199,7 @@ def prepare(path: Path, synchronous: str, clock: StoreClock) -> None:
             str(path), f"its directory cannot be created ({problem.strerror})", "Create it, or name another place."
         ) from problem
     with errors.translating(str(path)):
-        connection = _connect_when_ours(path, synchronous)
+        connection = _connect_when_ours(path, synchronous, driver)
         try:
             if connection.readonly("main"):
                 raise apsw.ReadOnlyError(str(path))
@@ -220,13 +223,13 @@ def prepare(path: Path, synchronous: str, clock: StoreClock) -> None:
             connection.close()
 
 
-def _connect_when_ours(path: Path, synchronous: str) -> apsw.Connection:
+def _connect_when_ours(path: Path, synchronous: str, driver: str) -> AnyConnection:
     """Look before touching: turning somebody else's database into WAL mode would already be damage."""
     if path.exists() and path.stat().st_size > 0:
-        look = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        look = open_connection(path, driver, create=False)
         try:
             look.set_busy_timeout(int(PATIENCE * 1000))
             schema.is_current(look, str(path))
         finally:
             look.close()
-    return connect(path, synchronous)
+    return connect(path, synchronous, driver)

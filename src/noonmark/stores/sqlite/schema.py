@@ -10,8 +10,7 @@ import uuid
 from functools import cache
 from importlib import resources
 
-import apsw
-
+from noonmark.stores.sqlite.drivers import AnyConnection
 from noonmark.stores.sqlite.errors import unusable
 
 APPLICATION_ID = 0x4E4F4F4E
@@ -35,7 +34,7 @@ def version() -> int:
     return migrations()[-1][0]
 
 
-def is_current(connection: apsw.Connection, path: str) -> bool:
+def is_current(connection: AnyConnection, path: str) -> bool:
     """Return True when nothing is to be migrated.
 
     Raises:
@@ -53,7 +52,7 @@ def is_current(connection: apsw.Connection, path: str) -> bool:
     return found == version() and not empty
 
 
-def _at_one_moment(connection: apsw.Connection) -> tuple[int, int, bool]:
+def _at_one_moment(connection: AnyConnection) -> tuple[int, int, bool]:
     """Return schema version, owner and emptiness of one and the same state of the file.
 
     Read one by one, another opener's first migration could come in between, and its file would look like a stranger's.
@@ -69,7 +68,7 @@ def _at_one_moment(connection: apsw.Connection) -> tuple[int, int, bool]:
             connection.execute("ROLLBACK")
 
 
-def migrate(connection: apsw.Connection, path: str) -> None:
+def migrate(connection: AnyConnection, path: str) -> None:
     """Apply what is missing.  The caller holds the write lock, so two openers cannot both do it."""
     if is_current(connection, path):
         return

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import apsw
-
 from noonmark.core.model import (
     Act,
     Acted,
@@ -40,7 +38,20 @@ from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.doctor import Finding
 from noonmark.ports.store import Capability
-from noonmark.stores.sqlite import acting, activating, adding, archive, health, reading, requests, settling, taking
+from noonmark.stores.sqlite import (
+    acting,
+    activating,
+    adding,
+    archive,
+    caller,
+    drivers,
+    errors,
+    health,
+    reading,
+    requests,
+    settling,
+    taking,
+)
 from noonmark.stores.sqlite import facts as _facts
 from noonmark.stores.sqlite import leases as _leases
 from noonmark.stores.sqlite.clock import StoreClock
@@ -62,23 +73,36 @@ class SqliteStore:
         clock: the clocks to live by; default: this machine's.
         synchronous: ``FULL`` (what was acknowledged survives a power cut), ``NORMAL`` or ``OFF`` (it survives the end
             of a process).
+        driver: ``apsw``, or ``sqlite3`` for Python's own SQLite; one process must not use both on one file, see
+            ``drivers.py``.
 
     Raises:
         StoreUnusable: a person must act first; the message says how.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, clock: Clock | None = None, synchronous: str = "FULL") -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        clock: Clock | None = None,
+        synchronous: str = "FULL",
+        driver: str = drivers.APSW,
+    ) -> None:
+        if driver not in drivers.DRIVERS:
+            raise ValueError(f"driver must be one of {', '.join(drivers.DRIVERS)}, not {driver!r}")
         if synchronous not in SYNCHRONOUS:
             raise ValueError(f"synchronous must be one of {', '.join(SYNCHRONOUS)}, not {synchronous!r}")
         self._path = Path(path)
         self._synchronous = synchronous
         self._clock = StoreClock(clock or SystemClock())
-        prepare(self._path, synchronous, self._clock)
+        self._driver = driver
+        prepare(self._path, synchronous, self._clock, driver)
         courtesy = Courtesy()
-        self._main = Link(self._path, synchronous, self._clock, courtesy)
-        self._urgent = Link(self._path, synchronous, self._clock, courtesy, urgent=True)
-        self._reader = Link(self._path, synchronous, self._clock, courtesy, reader=True)
+        self._main = Link(self._path, synchronous, self._clock, courtesy, driver=driver)
+        self._urgent = Link(self._path, synchronous, self._clock, courtesy, urgent=True, driver=driver)
+        self._reader = Link(self._path, synchronous, self._clock, courtesy, reader=True, driver=driver)
         self._wake = Wake(self._path)
+        self._lookout = caller.Lookout(self._is_committed, self._wake.tell)
         self._idle: dict[str, Taken] = {}
 
     @property
@@ -89,7 +113,7 @@ class SqliteStore:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What it can promise as opened."""
-        promises = {Capability.SHARED, Capability.DURABLE_PROCESS}
+        promises = {Capability.SHARED, Capability.DURABLE_PROCESS, Capability.CALLER_TRANSACTION}
         if self._synchronous == "FULL":
             promises.add(Capability.DURABLE_HOST)
         if self._wake.works:
@@ -117,6 +141,26 @@ class SqliteStore:
             requests.added_to_plain,
             requests.added_from_plain,
         )
+
+    def add_within(self, connection: object, request_id: str, rows: Sequence[NewOccurrence]) -> list[Added]:
+        """Do what ``add`` does inside the caller's transaction; see ``ports.store.CallerTransactions``."""
+        adding.check(rows)
+        name = f"add:{request_id}"
+        with errors.translating(str(self._path)), caller.joined(connection, self._path, self._driver) as own:
+            tx = self._main.transaction(own)
+            first = requests.recall(tx, name)
+            if first is not None:
+                return requests.added_from_plain(tx, first)
+            answer = adding.add(tx, rows)
+            requests.remember(tx, name, requests.added_to_plain(answer))
+            tx.finish()
+        if tx.is_news:
+            self._lookout.wait_for(name)
+        return answer
+
+    def _is_committed(self, name: str) -> bool:
+        with self._reader.read() as connection:
+            return requests.is_known(connection, name)
 
     def take(
         self,
@@ -283,7 +327,8 @@ class SqliteStore:
     def diagnose(self) -> list[Finding]:
         """Look at the file and its disk; see ``ports/doctor.py``."""
         with self._reader.read() as connection:
-            return health.diagnose(connection, self._path, self._synchronous, f"SQLite {apsw.sqlite_lib_version()}")
+            found = health.diagnose(connection, self._path, self._synchronous, drivers.library(self._driver))
+        return [*found, *drivers.findings(self._driver)]
 
     # -- the rest ------------------------------------------------------------------------------
 
@@ -293,6 +338,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Give back files, sockets and threads."""
+        self._lookout.close()
         self._wake.close()
         for link in (self._main, self._urgent, self._reader):
             link.close()

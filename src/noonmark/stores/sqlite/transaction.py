@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-import apsw
-
 from noonmark.core.model import Micros, State
+from noonmark.stores.sqlite.drivers import AnyConnection
 
 NO_MOMENT: Micros = 1 << 62
 """Later than every instant."""
@@ -32,7 +31,7 @@ class Transaction:
 
     __slots__ = ("_counts", "_earliest", "_known", "connection", "execute", "many", "now", "timed")
 
-    def __init__(self, connection: apsw.Connection, now: Micros, *, timed: bool) -> None:
+    def __init__(self, connection: AnyConnection, now: Micros, *, timed: bool) -> None:
         self.connection = connection
         self.execute: Callable[..., Any] = connection.execute
         self.many: Callable[..., Any] = connection.executemany

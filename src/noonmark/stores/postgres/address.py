@@ -1,0 +1,143 @@
+"""From a URL to an address: which server, which schema, and how to behave there.
+
+Rule of the file: our own options are taken out of the query, whatever is left is libpq's to understand; a wrong option is
+refused here, before anything is dialled.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, quote, urlencode
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from noonmark.ports.store import StoreUrlError
+
+DEFAULT_SCHEMA = "noonmark"
+LONGEST_NAME = 63
+"""Bytes of a PostgreSQL name; a longer one would be cut in silence."""
+DEFAULT_POOL, LARGEST_POOL = 4, 64
+MIGRATE_VARIABLE = "NOONMARK_MIGRATE"
+_SECRETS = frozenset({"password", "sslpassword", "passfile", "oauth_client_secret"})
+_OWN = ("schema", "pooler", "migrate", "pool_size")
+_DEFAULTS = {
+    "application_name": "noonmark",
+    "connect_timeout": "5",
+    # A server that vanished without a word is noticed within eleven seconds, not after the system's two hours.
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where the store is and how it is reached."""
+
+    shown: str  # the URL without secrets
+    conninfo: str
+    schema: str
+    pooled: bool  # a transaction-mode pooler stands between: nothing may outlive a transaction
+    migrates: bool  # opening brings the schema up to date
+    pool_size: int  # connections for verbs of many threads, beside those for leases and for listening
+
+    @property
+    def channel(self) -> str:
+        """Name under which listeners of this schema are called."""
+        name = f"noonmark:{self.schema}"
+        return name if len(name.encode()) <= LONGEST_NAME else name.encode()[-LONGEST_NAME:].decode(errors="ignore")
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the name of each of our tables."""
+        return quoted_schema(self.schema) + "."
+
+
+def quoted_schema(name: str) -> str:
+    """Return the schema's name as it stands in a statement.
+
+    Raises:
+        StoreUrlError: PostgreSQL could not have a schema of this name.
+    """
+    if not name or "\0" in name or len(name.encode()) > LONGEST_NAME:
+        raise StoreUrlError(f"schema={name!r} is no possible name: one to {LONGEST_NAME} bytes, no NUL character")
+    if name.lower().startswith("pg_") or name.lower() == "information_schema":
+        raise StoreUrlError(f"schema={name} belongs to PostgreSQL itself; choose another, such as noonmark")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def parse(url: str) -> Address:
+    """Return the address that a URL names.
+
+    Args:
+        url: ``postgresql://user:password@host:port/database`` with our options ``schema`` (default ``noonmark``),
+            ``pooler=transaction`` (behind a transaction-mode pooler), ``migrate=no`` (opening never alters the schema) and
+            ``pool_size`` (1 to 64, default 4); every other option is libpq's.
+
+    Raises:
+        StoreUrlError: what is wrong, and what to write instead.
+    """
+    head, _, query = url.partition("?")
+    given = parse_qsl(query, keep_blank_values=True)
+    own = {name: value for name, value in given if name in _OWN}
+    rest = [(name, value) for name, value in given if name not in _OWN]
+    scheme, _, place = head.partition("://")
+    plain = f"postgresql://{place}" + (f"?{urlencode(rest, quote_via=quote)}" if rest else "")
+    try:
+        known = conninfo_to_dict(plain)
+    except psycopg.ProgrammingError as problem:
+        said = str(problem).strip()
+        raise StoreUrlError(
+            f"this is no PostgreSQL URL: {_without(said, place, given)}; write"
+            " postgresql://user:password@host:5432/database, with special characters in a password percent-encoded"
+        ) from None
+    settings = _DEFAULTS | {name: str(value) for name, value in known.items() if value is not None}
+    if "," in settings.get("host", "") and "target_session_attrs" not in settings:
+        settings["target_session_attrs"] = "read-write"  # of several servers only the primary can serve
+    schema = own.get("schema", DEFAULT_SCHEMA)
+    quoted_schema(schema)
+    return Address(
+        shown=_shown(scheme, place, given),
+        conninfo=make_conninfo(**settings),
+        schema=schema,
+        pooled=_one_of(own, "pooler", {"none": False, "session": False, "transaction": True}, "none"),
+        migrates=_one_of(own, "migrate", {"yes": True, "no": False}, os.environ.get(MIGRATE_VARIABLE) or "yes"),
+        pool_size=_count(own),
+    )
+
+
+def _one_of(own: dict[str, str], name: str, meanings: dict[str, bool], default: str) -> bool:
+    said = own.get(name, default).lower()
+    if said not in meanings:
+        raise StoreUrlError(
+            f"{name}={said} is not possible; write {' or '.join(f'{name}={word}' for word in meanings)}"
+        )
+    return meanings[said]
+
+
+def _count(own: dict[str, str]) -> int:
+    said = own.get("pool_size", str(DEFAULT_POOL))
+    if not said.isascii() or not said.isdigit() or not 1 <= int(said) <= LARGEST_POOL:
+        raise StoreUrlError(f"pool_size={said} is not possible; write a number from 1 to {LARGEST_POOL}")
+    return int(said)
+
+
+def _shown(scheme: str, place: str, given: list[tuple[str, str]]) -> str:
+    credentials, at, where = place.rpartition("@")
+    user = credentials.partition(":")[0]
+    hidden = f"{user}:***@" if ":" in credentials else f"{user}{at}"
+    kept = [(name, "***" if name in _SECRETS else value) for name, value in given]
+    asked = f"?{urlencode(kept, quote_via=quote, safe='*/:,')}" if kept else ""
+    return f"{scheme or 'postgresql'}://{hidden}{where}{asked}"
+
+
+def _without(said: str, place: str, given: list[tuple[str, str]]) -> str:
+    """Take what may be a password out of libpq's sentence."""
+    credentials = place.rpartition("@")[0]
+    secrets = {credentials, credentials.partition(":")[2], *(value for name, value in given if name in _SECRETS)}
+    for secret in sorted(secrets - {""}, key=len, reverse=True):
+        said = said.replace(secret, "***")
+    return said

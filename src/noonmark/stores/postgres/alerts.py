@@ -1,0 +1,41 @@
+"""Alerts as rows: at most one open per job and kind.
+
+Rule of the file: an open alert's level only rises; one all-clear closes it.
+"""
+
+from __future__ import annotations
+
+import json
+
+from noonmark.core.model import AlertWrite
+from noonmark.stores.postgres.transaction import Transaction
+
+_OPEN = (
+    "INSERT INTO ~alert AS a (job, kind, level, code, detail, occurrence_id, opened_at, updated_at, count)"
+    " VALUES ($1::text, $2::text, $3::integer, $4::text, $5::text, $6::bigint, $7::bigint, $7::bigint, 1)"
+    " ON CONFLICT (job, kind) WHERE closed_at IS NULL DO UPDATE SET level = greatest(a.level, excluded.level),"
+    " code = excluded.code, detail = excluded.detail, occurrence_id = excluded.occurrence_id,"
+    " updated_at = excluded.updated_at, count = a.count + 1"
+)
+_CLEAR = (
+    "UPDATE ~alert SET closed_at = $1::bigint, updated_at = $1::bigint"
+    " WHERE job = $2::text AND kind = $3::text AND closed_at IS NULL"
+)
+_CLOSE = (
+    "UPDATE ~alert SET closed_at = $1::bigint, updated_at = $1::bigint"
+    " WHERE occurrence_id = $2::bigint AND closed_at IS NULL"
+)
+
+
+def write(tx: Transaction, alert: AlertWrite) -> None:
+    """Open, update or close the one alert of its job and kind."""
+    if alert.clear:
+        tx.later(_CLEAR, tx.now, alert.job, alert.kind)
+        return
+    detail = json.dumps(dict(alert.detail), ensure_ascii=False)
+    tx.later(_OPEN, alert.job, alert.kind, alert.level, alert.code, detail, alert.occurrence_id, tx.now)
+
+
+def close_for(tx: Transaction, occurrence_id: int) -> None:
+    """Close what is open about an occurrence that a person has dealt with."""
+    tx.later(_CLOSE, tx.now, occurrence_id)

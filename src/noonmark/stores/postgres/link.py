@@ -1,0 +1,281 @@
+"""Connections to the server: who opens them, how long an answer is waited for, and what is tried again.
+
+Rule of the file: a verb makes one attempt.  Only what is certain to be harmless is repeated here: a connection that had
+died while it lay idle is opened anew, once, and a transaction that lost to another one (deadlock, a row that both wanted
+to insert) is run again from its beginning; its request id makes that safe.  Waiting for a server that is away is the
+engine's business, which is why this is no ``psycopg_pool``: its own backoff would outlast the server's return.
+
+Nothing here waits for ever: the server ends statements, lock waits and idle transactions, and ``Wire`` bounds the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from noonmark.ports.store import StoreUnusable
+from noonmark.stores.postgres import errors
+from noonmark.stores.postgres.address import Address
+from noonmark.stores.postgres.arrays import escaped
+
+Param: TypeAlias = "str | int | bool | None"
+Statement: TypeAlias = "tuple[str, tuple[Param, ...]]"
+Row: TypeAlias = "tuple[Any, ...]"
+Answer = TypeVar("Answer")
+
+IDLE_IN_TRANSACTION_MS = 5_000
+"""A worker that is stopped in the middle of a transaction holds its row locks this long at most."""
+LOCK_WAIT_MS = 8_000
+STATEMENT_MS = 20_000
+PATIENCE = 25.0
+"""Seconds until an answer counts as lost: a little more than the server gives a statement."""
+URGENT_PATIENCE = 8.0
+"""The same for renewals and heartbeats, whose lease would be over if they waited longer."""
+CONFLICTS_BORNE = 12
+BORROW_PATIENCE = 30.0
+
+SETTINGS = {
+    "statement_timeout": str(STATEMENT_MS),
+    "lock_timeout": str(LOCK_WAIT_MS),
+    "idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION_MS),
+    # A plan is kept for the life of a connection, and the first ones are made while the tables are empty.  Every
+    # statement of ours is answered through an index, so the planner must not think otherwise of a small table.
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "jit": "off",
+    "client_encoding": "UTF8",
+}
+_SET = "SELECT " + ", ".join(f"set_config('{name}', '{value}', {{local}})" for name, value in SETTINGS.items())
+
+
+class Repeat(Exception):
+    """What was read is out of date: roll back and run the same verb again."""
+
+
+class NoAnswer(psycopg.OperationalError):
+    """The server did not answer in time; what became of the request is unknown."""
+
+
+class Wire(psycopg.Connection[Row]):
+    """A connection that waits for an answer only so long, whatever has become of the server."""
+
+    patience: float = PATIENCE
+
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **kwargs: Any) -> Any:
+        """Wait for the end of an exchange.
+
+        Raises:
+            NoAnswer: it took too long; the connection is closed.
+        """
+        return super().wait(self._bounded(gen), *args, **kwargs)
+
+    def _bounded(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        until = time.monotonic() + self.patience
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > until:
+                    self.pgconn.finish()
+                    raise NoAnswer(f"no answer within {self.patience:g} s")
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value
+
+
+class Session:
+    """One connection that is opened when it is needed; used by one thread at a time."""
+
+    def __init__(self, address: Address, texts: dict[str, bytes], *, patience: float) -> None:
+        self.address = address
+        self._texts = texts
+        self._patience = patience
+        self._wire: Wire | None = None
+        self.pid = 0
+        self.in_transaction = False
+
+    @property
+    def is_open(self) -> bool:
+        """True while there is a connection."""
+        return self._wire is not None
+
+    def run(self, work: Callable[[Session], Answer]) -> Answer:
+        """Run the work, which begins and ends its own transaction, and return its answer.
+
+        Raises:
+            StoreError: see ``errors``; whatever was under way has been rolled back, or its outcome is unknown.
+        """
+        may_be_stale, conflicts = self._wire is not None, 0
+        while True:
+            try:
+                self._open()
+                return work(self)
+            except Repeat:
+                self.drop_transaction()
+                if conflicts >= CONFLICTS_BORNE:
+                    raise errors.unreachable(
+                        self.address.shown, "other transactions kept coming in between", "Repeat."
+                    ) from None
+            except psycopg.Error as error:
+                is_lost = not self.drop_transaction()
+                if is_lost and may_be_stale and not isinstance(error, NoAnswer):
+                    may_be_stale = False
+                    continue
+                if error.sqlstate not in errors.CONFLICTS or conflicts >= CONFLICTS_BORNE:
+                    raise errors.translated(self.address.shown, error) from error
+            except BaseException:
+                self.drop_transaction()
+                raise
+            conflicts += 1
+            time.sleep(random.uniform(0, 0.002 * conflicts))
+
+    def ask(self, *statements: Statement) -> list[list[Row]]:
+        """Send statements in one round trip and return the rows of each."""
+        wire = self._wire
+        assert wire is not None, "opened by run"
+        cursors = []
+        with wire.pipeline():
+            for statement, params in statements:
+                cursors.append(wire.execute(self._text(statement), [_outgoing(param) for param in params], binary=True))
+        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+
+    def begin(self, *statements: Statement) -> list[list[Row]]:
+        """Begin a transaction and ask; ``commit`` or ``drop_transaction`` ends it."""
+        self.in_transaction = True
+        first: list[Statement] = [("BEGIN", ())]
+        if self.address.pooled:
+            first.append((_SET.format(local="true"), ()))
+        return self.ask(*first, *statements)[len(first) :]
+
+    def commit(self, *statements: Statement, afterwards: Sequence[Statement] = ()) -> list[list[Row]]:
+        """Send the last statements, commit, and ask ``afterwards`` what can only be known then: one round trip."""
+        answers = self.ask(*statements, ("COMMIT", ()), *afterwards)
+        self.in_transaction = False
+        return answers[: len(statements)] + answers[len(statements) + 1 :]
+
+    def drop_transaction(self) -> bool:
+        """Undo what is under way; False when the connection had to be given up."""
+        wire = self._wire
+        if wire is None:
+            return True
+        if not wire.closed:
+            try:
+                if wire.pgconn.transaction_status != TransactionStatus.IDLE:
+                    wire.execute("ROLLBACK", prepare=False)
+                self.in_transaction = False
+                return True
+            except psycopg.Error:
+                pass
+        self.close()
+        return False
+
+    def close(self) -> None:
+        """Give the connection up."""
+        wire, self._wire, self.in_transaction = self._wire, None, False
+        if wire is not None:
+            wire.close()
+
+    def _open(self) -> None:
+        if self._wire is None:
+            self._wire = dial(self.address, patience=self._patience)
+            self.pid = self._wire.info.backend_pid
+
+    def _text(self, statement: str) -> bytes:
+        text = self._texts.get(statement)
+        if text is None:
+            text = self._texts[statement] = placed(statement, self.address.prefix).encode()
+        return text
+
+
+def placed(statement: str, prefix: str) -> str:
+    """Return the statement with the schema in place of each tilde, inside a literal, too."""
+    return statement.replace("'~", "'" + prefix.replace("'", "''")).replace("~", prefix)
+
+
+def dial(address: Address, *, patience: float = PATIENCE) -> Wire:
+    """Open a connection as every connection of this store must be."""
+    wire = Wire.connect(
+        address.conninfo,
+        autocommit=True,
+        prepare_threshold=None if address.pooled else 0,
+        cursor_factory=psycopg.RawCursor,
+    )
+    try:
+        wire.patience = patience
+        wire.prepared_max = 400
+        if not address.pooled:
+            wire.execute(_SET.format(local="false").encode(), prepare=False)
+    except BaseException:
+        wire.close()
+        raise
+    return wire
+
+
+def _outgoing(param: Param) -> str | None:
+    if param is None:
+        return None
+    if isinstance(param, str):
+        return escaped(param)
+    if isinstance(param, bool):
+        return "t" if param else "f"
+    return str(param)
+
+
+class Pool:
+    """A few sessions for many threads; the one used last is lent first, so that the others may rest."""
+
+    def __init__(self, address: Address, size: int, *, patience: float = PATIENCE) -> None:
+        self._address = address
+        self._patience = patience
+        self._texts: dict[str, bytes] = {}
+        self._free: list[Session] = []
+        self._permits = threading.BoundedSemaphore(size)
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._is_closed = False
+
+    def run(self, work: Callable[[Session], Answer]) -> Answer:
+        """Run the work on a session of its own."""
+        session = self._borrow()
+        try:
+            return session.run(work)
+        finally:
+            with self._lock:
+                if self._is_closed:
+                    session.close()
+                else:
+                    self._free.append(session)
+            self._permits.release()
+
+    def _borrow(self) -> Session:
+        if os.getpid() != self._pid:
+            raise self._refusal("it was opened before this process was forked", "Open it again in the new process.")
+        if self._is_closed:
+            raise self._refusal("it was closed in this process", "Open it again.")
+        if not self._permits.acquire(timeout=BORROW_PATIENCE):
+            raise errors.unreachable(
+                self._address.shown, "every connection of this process is busy", "Raise pool_size in the URL."
+            )
+        with self._lock:
+            return self._free.pop() if self._free else Session(self._address, self._texts, patience=self._patience)
+
+    def _refusal(self, why: str, remedy: str) -> StoreUnusable:
+        return errors.unusable(self._address.shown, why, remedy)
+
+    def close(self) -> None:
+        """Close every session; those at work are closed when they come back."""
+        with self._lock:
+            self._is_closed = True
+            free, self._free = self._free, []
+        for session in free:
+            if os.getpid() == self._pid:
+                session.close()

@@ -1,0 +1,370 @@
+"""The PostgreSQL store's door: the port, verb by verb, over a server that any number of hosts share.
+
+Rule of the file: a verb is one transaction, two round trips long: look the request up, lock and read; then write and
+commit.  What a verb does stands in the module named after it.  Renewals and heartbeats have a connection of their own, so
+no lease waits for a long batch of the same process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
+
+from noonmark.core.model import (
+    Act,
+    Acted,
+    Activation,
+    Added,
+    Event,
+    Fact,
+    JobRow,
+    Micros,
+    NewOccurrence,
+    Note,
+    Occurrence,
+    Query,
+    Renewal,
+    Renewed,
+    Settled,
+    Settlement,
+    State,
+    Story,
+    Taken,
+    Tallies,
+    WorkerInfo,
+)
+from noonmark.ports.clock import Clock
+from noonmark.ports.store import Capability
+from noonmark.stores.postgres import (
+    acting,
+    activating,
+    adding,
+    clock,
+    durability,
+    facts,
+    leases,
+    reading,
+    requests,
+    schema,
+    settling,
+    taking,
+    waking,
+    writing,
+)
+from noonmark.stores.postgres.address import Address, parse
+from noonmark.stores.postgres.desk import KEPT, Desk, Wanted, lay, sit_down
+from noonmark.stores.postgres.link import URGENT_PATIENCE, Pool, Session
+from noonmark.stores.postgres.listening import Ear
+from noonmark.stores.postgres.transaction import NOW, ClockStep, Transaction
+
+Answer = TypeVar("Answer")
+IDLE_REMEMBERED = 256
+"""How many answers of takes that found nothing are remembered: more than a caller repeats, too few to matter."""
+
+
+class PostgresStore:
+    """A store in one schema of a PostgreSQL database.
+
+    Args:
+        address: where it is, see ``address.parse``.
+        clock: replaces the server's clock, for tests only.
+
+    Raises:
+        StoreUnusable, StoreUnreachable: a person must act first, or the server is away; the message says how.
+    """
+
+    def __init__(self, address: Address, *, clock: Clock | None = None) -> None:
+        self._address = address
+        self._clock = clock
+        schema.prepare(address)
+        self._pool = Pool(address, address.pool_size)
+        self._urgent = Pool(address, 1, patience=URGENT_PATIENCE)
+        self._ear = Ear(address)
+        self._idle: dict[str, Taken] = {}
+        try:
+            self._durability = self._pool.run(durability.read)
+        except BaseException:
+            self._pool.close()
+            raise
+
+    @property
+    def url(self) -> str:
+        """Where it is, without secrets."""
+        return self._address.shown
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What it can promise as opened; whether it can notify changes with its connection."""
+        promises = {Capability.SHARED, Capability.CALLER_TRANSACTION, *self._durability.capabilities}
+        if self._ear.works:
+            promises.add(Capability.NOTIFY)
+        return frozenset(promises)
+
+    def now(self) -> Micros:
+        """Return the store's time, UTC microseconds."""
+        fixed = self._fixed(None)
+        if fixed is not None:
+            return fixed
+        [[(now,)]] = self._pool.run(lambda session: session.ask((f"SELECT {NOW}", (None,))))
+        return int(now)
+
+    # -- the verbs ----------------------------------------------------------------------------
+
+    def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
+        """Insert occurrences; see the port."""
+        adding.check(rows)
+        return self._once(
+            f"add:{request_id}",
+            at,
+            adding.wanted(rows),
+            lambda desk: adding.add(desk, rows),
+            requests.added_to_plain,
+            lambda _session, plain: requests.added_from_plain(plain),
+        )
+
+    def take(
+        self,
+        request_id: str,
+        worker: str,
+        *,
+        limit: int,
+        runnable: Mapping[str, Micros],
+        look_lease: Micros,
+        at: Micros | None = None,
+    ) -> Taken:
+        """Lease what is due; see the port."""
+        name, fixed = f"take:{request_id}", self._fixed(at)
+        idle = self._idle.get(name)
+        if idle is not None:
+            return idle
+
+        def work(session: Session) -> Taken:
+            begun = taking.begin(session, name, worker, limit, fixed)
+            if begun.tx.first is not None:
+                return taking.again(session, worker, begun.tx.first)
+            if begun.outlook.must_wake or begun.outlook.must_cancel:
+                session.drop_transaction()
+                if begun.outlook.must_wake:
+                    waking.wake(session, fixed)
+                if begun.outlook.must_cancel:
+                    waking.cancel_rows_of_the_gone(session, fixed)
+                begun = taking.begin(session, name, worker, limit, fixed)
+            if not begun.due:
+                session.drop_transaction()
+                return self._nothing(name, begun.outlook)
+            return taking.lease(begun, name, worker, runnable, look_lease)
+
+        return self._run(self._pool, lambda session: _ended(session, work))
+
+    def _nothing(self, name: str, outlook: taking.Outlook) -> Taken:
+        """Remember an idle take here and not in the database: whoever repeats a request does so through this object."""
+        idle = self._idle[name] = outlook.nothing()
+        while len(self._idle) > IDLE_REMEMBERED:
+            self._idle.pop(next(iter(self._idle)), None)
+        return idle
+
+    def settle(
+        self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
+    ) -> list[Settled]:
+        """Apply outcomes; see the port."""
+        settling.check(items)
+        name, fixed = f"settle:{request_id}", self._fixed(at)
+
+        def work(session: Session) -> list[Settled]:
+            plain = [item for item in items if settling.is_plain(item)]
+            statements = settling.succeeding(plain, fixed) if plain else []
+            tx, found = Transaction.begin(session, name, fixed, *statements, kept=KEPT)
+            if tx.first is not None:
+                return requests.settled_from_plain(json.loads(tx.first))
+            done = frozenset(row[0] for row in found[1]) if plain else frozenset()
+            if done:
+                settling.record(tx, worker, plain, done)
+            answers = _answers(tx, worker, items, done)
+            requests.remember(tx, name, requests.settled_to_plain(answers))
+            tx.finish()
+            return answers
+
+        return self._run(self._pool, lambda session: _ended(session, work))
+
+    def renew(self, worker: str, leases_: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
+        """Extend leases; see the port."""
+        fixed = self._fixed(at)
+        return self._run(self._urgent, lambda session: leases.renew(session, worker, leases_, fixed))
+
+    def signal(self, request_id: str, facts_: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
+        """Set or clear facts; see the port."""
+        return self._once(
+            f"signal:{request_id}",
+            at,
+            Wanted(written_facts={fact.name for fact in facts_}),
+            lambda desk: [facts.write(desk, fact.name, fact.value, fact.actor) for fact in facts_],
+            list,
+            lambda _session, plain: list(plain),
+        )
+
+    def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
+        """Record that the worker lives; see the port."""
+        fixed = self._fixed(at)
+        return self._run(self._urgent, lambda session: leases.heartbeat(session, worker, ttl, fixed))
+
+    def activate(
+        self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
+    ) -> list[JobRow]:
+        """Put rules in force; see the port."""
+        for change in changes:
+            adding.check((*change.frontiers, *change.adds))
+        return self._once(
+            f"activate:{request_id}",
+            at,
+            activating.wanted(changes),
+            lambda desk: activating.activate(desk, changes, actor),
+            activating.answer_to_plain,
+            activating.answer_from_plain,
+        )
+
+    def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
+        """Carry out a person's act; see the port."""
+        acting.check(act)
+        return self._once(
+            f"act:{request_id}",
+            at,
+            acting.wanted(act),
+            lambda desk: acting.act(desk, request_id, act),
+            requests.acted_to_plain,
+            lambda _session, plain: requests.acted_from_plain(plain),
+        )
+
+    def note_if_held(
+        self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
+    ) -> bool:
+        """Write a remark of a run; see the port."""
+        fixed = self._fixed(at)
+        return self._run(
+            self._pool, lambda session: leases.note_if_held(session, worker, occurrence_id, fence, note, fixed)
+        )
+
+    # -- the reads ----------------------------------------------------------------------------
+
+    def facts(self, names: Collection[str]) -> dict[str, Fact]:
+        """Return a fact for every name; see the port."""
+        return self._pool.run(lambda session: facts.read(session, names))
+
+    def occurrences(self, query: Query) -> list[Occurrence]:
+        """Read occurrences."""
+        return self._pool.run(lambda session: reading.occurrences(session, query))
+
+    def story(self, occurrence_id: int) -> Story | None:
+        """Read everything about one occurrence."""
+        return self._pool.run(lambda session: reading.story(session, occurrence_id))
+
+    def jobs(self, names: Collection[str] | None = None, *, event: str | None = None) -> list[JobRow]:
+        """Read the jobs, by name order."""
+        return self._pool.run(lambda session: reading.jobs(session, names, event))
+
+    def workers(self) -> list[WorkerInfo]:
+        """Read every worker ever heard of, newest first."""
+        return self._pool.run(reading.workers)
+
+    def tallies(self, *, revisions: bool = False) -> Tallies:
+        """Count, for backlog and overview."""
+        fixed = self._fixed(None)
+        return self._pool.run(lambda session: reading.tallies(session, fixed, revisions=revisions))
+
+    # -- the rest ------------------------------------------------------------------------------
+
+    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back when something became due earlier than known, in this process or another."""
+        return self._ear.listen(callback)
+
+    def close(self) -> None:
+        """Give back sockets and threads."""
+        self._ear.close()
+        self._pool.close()
+        self._urgent.close()
+
+    def _fixed(self, at: Micros | None) -> Micros | None:
+        """Return the instant that stands for the server's clock, in tests."""
+        return self._clock.wall() if at is None and self._clock is not None else at
+
+    def _run(self, pool: Pool, work: Callable[[Session], Answer]) -> Answer:
+        while True:
+            try:
+                return pool.run(work)
+            except ClockStep:
+                pool.run(clock.step)
+
+    def _once(
+        self,
+        name: str,
+        at: Micros | None,
+        wanted: Wanted,
+        run: Callable[[Desk], Answer],
+        to_plain: Callable[[Answer], Any],
+        from_plain: Callable[[Session, Any], Answer],
+    ) -> Answer:
+        """Run a verb, or return its first answer."""
+        fixed = self._fixed(at)
+
+        def work(session: Session) -> Answer:
+            desk = sit_down(session, name, fixed, wanted)
+            if desk.tx.first is not None:
+                return from_plain(session, json.loads(desk.tx.first))
+            answer = run(desk)
+            writing.write(desk)
+            requests.remember(desk.tx, name, to_plain(answer))
+            desk.tx.finish()
+            return answer
+
+        return self._run(self._pool, lambda session: _ended(session, work))
+
+
+def _ended(session: Session, work: Callable[[Session], Answer]) -> Answer:
+    """Run work that may leave its transaction open when it found that there is nothing to write."""
+    answer = work(session)
+    if session.in_transaction:
+        session.drop_transaction()
+    return answer
+
+
+def _answers(tx: Transaction, worker: str, items: Sequence[Settlement], done: frozenset[int]) -> list[Settled]:
+    """Answer the plain successes that went through, and judge the rest on a desk."""
+    left = [item for item in items if not (settling.is_plain(item) and item.occurrence_id in done)]
+    desk = Desk(tx)
+    if left:
+        lay(desk, settling.wanted(left))
+    answers: list[Settled] = []
+    same: Settled | None = None
+    for item in items:
+        if item.event is Event.SUCCEED and item.occurrence_id in done and settling.is_plain(item):
+            if same is None or same.fence != item.fence:
+                same = Settled(outcome="applied", fence=item.fence, state=State.SUCCESS)
+            answers.append(same)
+        else:
+            answers.append(settling.judge(desk, worker, item))
+    writing.write(desk)
+    return answers
+
+
+def open_postgres(url: str, *, clock: Clock | None = None) -> PostgresStore:
+    """Open the store at a PostgreSQL URL; see ``address.parse`` for its options.
+
+    Raises:
+        StoreUrlError, StoreUnusable, StoreUnreachable: what, why, and what to do.
+    """
+    return PostgresStore(parse(url), clock=clock)
+
+
+def migrate(url: str) -> list[str]:
+    """Bring the schema up to date and return the names of the migrations that were applied."""
+    return schema.migrate(parse(url))
+
+
+def pending_migrations(url: str) -> list[str]:
+    """Return the names of the migrations that the schema lacks."""
+    return schema.pending(parse(url))
+
+
+def migration_sql(name: str, from_version: int = 0) -> str:
+    """Return the statements that bring a schema of this name from a version (0 = nothing there) to the present one."""
+    return schema.sql(name, from_version)

@@ -1,0 +1,132 @@
+"""One writing transaction: its time, what it will write, and what it made due.
+
+Rule of the file: a verb reads and locks in one round trip, thinks, and writes and commits in a second one.  Writes are
+collected, so that a batch of any size sends the same few statements.
+
+Who waits for work must hear of a row that is due earlier than anything it knows.  Whether it is earlier is asked *after*
+the commit, and a take asks for the next due moment after its commit, too: whoever of the two comes second sees the other.
+"""
+
+from __future__ import annotations
+
+from noonmark.core.model import Micros
+from noonmark.stores.postgres.arrays import numbers, texts, unescaped
+from noonmark.stores.postgres.link import Param, Row, Session, Statement
+
+NO_MOMENT: Micros = 1 << 62
+"""Later than every instant."""
+HELD_BACK: Micros = 5_000_000
+"""How long time stands still when the server's clock went back, before the new time is believed."""
+
+SERVER_TIME = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+NOW = f"(SELECT coalesce($1::bigint, greatest(mark, {SERVER_TIME})) FROM ~clock)"
+"""The store's time inside a statement whose first parameter is a test's instant; an initplan, so an index can be used."""
+
+_OPEN = (
+    f"SELECT {SERVER_TIME}, mark, behind_since, (SELECT at FROM ~request WHERE id = $1::text),"
+    " (SELECT answer FROM ~request WHERE id = $1::text) FROM ~clock"
+)
+_COUNT = (
+    "INSERT INTO ~counter SELECT name, pg_backend_pid() % 64, by FROM unnest($1::text[], $2::bigint[]) AS c (name, by)"
+    " ORDER BY name ON CONFLICT (name, shard) DO UPDATE SET value = counter.value + excluded.value"
+)
+# The notice is no data: nobody's answer waits for a disk because of it, and the lock that notices share is held briefly.
+_TELL = (
+    "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1::text, '')"
+    " WHERE ($2::bigint IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ~agenda WHERE worker = '' AND due_at < $2::bigint))"
+    " OR ($3::boolean AND EXISTS (SELECT 1 FROM ~wake))"
+)
+
+
+class ClockStep(Exception):
+    """The server's clock is behind the store's time, and something is to be written down about it."""
+
+
+class Transaction:
+    """What a verb works with.  ``now`` is the store's time of the whole transaction, UTC microseconds."""
+
+    __slots__ = ("_counts", "_earliest", "_later", "_wakes", "first", "now", "session", "timed")
+
+    def __init__(self, session: Session, now: Micros, *, timed: bool, first: str | None = None) -> None:
+        self.session = session
+        self.now = now
+        self.timed = timed  # by the server's own clock, not by a test's
+        self.first = first  # the answer that this request was given before
+        self._counts: dict[str, int] = {}
+        self._earliest = NO_MOMENT
+        self._wakes = False
+        self._later: list[Statement] = []
+
+    @classmethod
+    def begin(
+        cls, session: Session, request: str, fixed: Micros | None, *statements: Statement, kept: Micros
+    ) -> tuple[Transaction, list[list[Row]]]:
+        """Begin, look the request up, and ask; return the transaction and the answers.
+
+        Args:
+            request: name of the request, "" for verbs that are judged afresh each time.
+            fixed: the instant of a test, which then stands for the server's clock.
+            kept: how long first answers count.
+
+        Raises:
+            ClockStep: see there.
+        """
+        opened, *answers = session.begin((_OPEN, (request,)), *statements)
+        now, answer = read_opening(opened[0], fixed, kept)
+        return cls(session, now, timed=fixed is None, first=answer), answers
+
+    def ask(self, *statements: Statement) -> list[list[Row]]:
+        """Ask at once, in one round trip."""
+        return self.session.ask(*statements)
+
+    def later(self, statement: str, *params: Param) -> None:
+        """Write when the transaction ends, in the order of the calls."""
+        self._later.append((statement, params))
+
+    def due(self, moment: Micros, worker: str = "") -> None:
+        """Note that a row is due at this moment now; a row of one worker is always news to it."""
+        if worker:
+            self._earliest = -1
+        elif moment < self._earliest:
+            self._earliest = moment
+
+    def wakes(self) -> None:
+        """Note that a fact moved for which somebody may wait."""
+        self._wakes = True
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a durable count."""
+        self._counts[name] = self._counts.get(name, 0) + by
+
+    def finish(self, *afterwards: Statement) -> list[list[Row]]:
+        """Write, commit, tell the listeners, and return what was asked ``afterwards``."""
+        changed = {name: by for name, by in self._counts.items() if by}
+        if changed:
+            self.later(_COUNT, texts(changed), numbers(changed.values()))
+        later, self._later = self._later, []
+        told = self.telling()
+        answers = self.session.commit(*later, afterwards=[*told, *afterwards])
+        return answers[len(later) + len(told) :]
+
+    def telling(self) -> list[Statement]:
+        """Return the statement that tells the listeners, if there can be something to tell."""
+        if self._earliest == NO_MOMENT and not self._wakes:
+            return []
+        moment = None if self._earliest == NO_MOMENT else self._earliest
+        return [(_TELL, (self.session.address.channel, moment, self._wakes))]
+
+
+def read_opening(row: Row, fixed: Micros | None, kept: Micros) -> tuple[Micros, str | None]:
+    """Return the store's time and the first answer, from the row that opens a transaction.
+
+    Raises:
+        ClockStep: the server's clock is behind, and nobody has written down since when, or for long enough.
+    """
+    server, mark, behind_since, answered_at, answer = row
+    if fixed is not None:
+        now = fixed
+    else:
+        now = max(server, mark)
+        if server < mark and (behind_since is None or not 0 <= server - behind_since < HELD_BACK):
+            raise ClockStep
+    return now, (unescaped(answer) if answered_at is not None and answered_at > now - kept else None)

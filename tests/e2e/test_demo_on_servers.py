@@ -1,0 +1,101 @@
+"""``noonmark demo --url``: the same play on a server, in a namespace of its own that is gone afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import noonmark
+from noonmark.core.urls import with_option
+from noonmark.testing import servers
+from noonmark.wiring import open_store
+
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.startswith(("NOONMARK_", "OPENAI_"))},
+    "LANG": "C.UTF-8",
+    "PYTHONPATH": str(Path(noonmark.__file__).parents[1]),
+}
+
+
+@pytest.fixture(params=["redis"])
+def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, servers.Redis | servers.Postgres]]:
+    """The URL of somebody's own namespace on a server, and the server."""
+    mine = f"mine_{uuid.uuid4().hex[:8]}"
+    if request.param == "redis":
+        with servers.start_redis(options={"appendonly": "yes"}) as redis:
+            yield with_option(redis.url, "namespace", mine), redis
+        return
+    postgres = request.getfixturevalue("postgres")
+    yield with_option(postgres.url, "schema", mine), postgres
+
+
+def held(url: str) -> set[str]:
+    """Everything that a server holds, by name."""
+    plain = url.partition("?")[0]
+    if plain.startswith("redis"):
+        import redis
+
+        with contextlib.closing(redis.Redis.from_url(plain, decode_responses=True)) as client:
+            return {re.sub(r"(\}:[a-z]+):.*", r"\1", str(name)) for name in client.scan_iter("*")}
+    import psycopg
+
+    with psycopg.connect(plain) as connection:
+        rows = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg_temp%'").fetchall()
+    return {str(row[0]) for row in rows if not str(row[0]).startswith("pg_")}
+
+
+def demo(folder: Path, url: str, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "noonmark.faces.cli", "demo", "--url", url, "--seconds", "45", "--lang", "en"]
+    return subprocess.Popen(
+        [*command, *options],
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.mark.timeout(240)
+def test_the_demo_plays_on_a_server_and_touches_nothing_else(
+    place: tuple[str, servers.Redis | servers.Postgres], tmp_path: Path
+) -> None:
+    url, _ = place
+    with contextlib.closing(open_store(url)) as store:
+        store.signal("r", [])
+    before = held(url)
+    told, _ = demo(tmp_path, url).communicate(timeout=200)
+    first, *_, last = told.strip().splitlines()
+    assert re.match(r"demo store +\w+://127\.0\.0\.1:\d+/\S*=noonmark_demo_[0-9a-f]{8} ", first), told
+    assert "taken over" in told
+    assert "0 ran twice · 0 missing" in told
+    assert "Try next" not in told, "there is nothing left to look into"
+    assert last.startswith("Erased "), told
+    assert held(url) == before
+
+
+@pytest.mark.timeout(120)
+def test_a_demo_that_is_interrupted_erases_what_it_made_all_the_same(
+    place: tuple[str, servers.Redis | servers.Postgres], tmp_path: Path
+) -> None:
+    url, _ = place
+    before = held(url)
+    process = demo(tmp_path, url)
+    assert process.stdout is not None
+    while "3 questions asked" not in process.stdout.readline():
+        assert process.poll() is None
+    assert held(url) != before
+    process.send_signal(signal.SIGINT)
+    told, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert "Erased " in told
+    assert held(url) == before

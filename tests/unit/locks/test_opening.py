@@ -1,0 +1,154 @@
+"""From a URL to a service: every spelling, every refusal with its remedy, and no secret in any of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from noonmark.locks import LockTaken, LockUnusable, LockUrlError, lock, open_locks, service
+from noonmark.locks.opening import lock_url
+
+
+@pytest.fixture(autouse=True)
+def own_services() -> object:
+    """What ``lock()`` opened is closed after each test."""
+    yield
+    service.close()
+
+
+def test_the_argument_outranks_the_environment_and_the_lock_url_the_store_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOONMARK_LOCK_URL", raising=False)
+    monkeypatch.delenv("NOONMARK_URL", raising=False)
+    assert lock_url() == "sqlite:///.noonmark/noonmark.db"
+    monkeypatch.setenv("NOONMARK_URL", "memory://")
+    assert lock_url() == "memory://"
+    monkeypatch.setenv("NOONMARK_LOCK_URL", " redis://h ")
+    assert lock_url() == "redis://h"
+    assert lock_url("etcd://h:1") == "etcd://h:1"
+    monkeypatch.setenv("NOONMARK_LOCK_URL", " ")
+    assert lock_url() == "memory://"
+
+
+def test_by_default_locks_live_beside_the_store_in_a_hidden_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NOONMARK_LOCK_URL", raising=False)
+    monkeypatch.delenv("NOONMARK_URL", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with lock("a"), pytest.raises(LockTaken):
+        lock("a").acquire()
+    assert (tmp_path / ".noonmark/noonmark.db-locks").exists()
+    assert (tmp_path / ".noonmark/.gitignore").read_text() == "*\n"
+
+
+def test_a_relative_path_means_another_file_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    monkeypatch.chdir(tmp_path / "one")
+    with lock("a", at="sqlite:///l.db"):
+        monkeypatch.chdir(tmp_path / "two")
+        with lock("a", at="sqlite:///l.db") as held:
+            held.check()
+
+
+def test_one_url_is_one_service_in_a_process_and_is_opened_anew_after_close() -> None:
+    with lock("a", at="memory://"), pytest.raises(LockTaken):
+        lock("a", at="memory://").acquire()
+    service.close()
+    with lock("a", at="memory://") as held:
+        held.check()
+
+
+def test_an_opened_service_can_be_handed_on() -> None:
+    locks = open_locks("memory://")
+    with lock("a", at=locks), pytest.raises(LockTaken):
+        lock("a", at=locks).acquire()
+    locks.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("noonmark.db", "names no lock service"),
+        ("redlok://a:1,b:1,c:1", "did you mean redlock://"),
+        ("http://h", "known: memory://, sqlite://"),
+        ("sqlite://noonmark.db", "three slashes"),
+        ("sqlite:///", "names no file"),
+        ("sqlite:///:memory:", "memory://"),
+        ("sqlite:///a%00b", "names no file"),
+        ("sqlite:///a.db?cache=shared", 'no option "cache"'),
+        ("redlock://a:1", "three or five"),
+        ("redlock://a:1,b:1", "three or five"),
+        ("redlock://a:1,b:1,c:1,d:1", "even number"),
+        ("redlock://a:1,b:1,a:1", "different"),
+        ("redlock://a:1,b:1,c:x", '"c:x" is no host'),
+        ("redlock://a:1,b:1,c:1/x", "no database number"),
+        ("redlock://a:1,b:1,c:1?timeout=1", "no unit"),
+        ("redlock://a:1,b:1,c:1?timeout=2h", "1ms to 60s"),
+        ("redlock://a:1,b:1,c:1?quorum=1", 'no option "quorum"'),
+        ("redis://h:port/0", "cannot be read"),
+        ("redis://h/zero", "no database number"),
+        ("redis://h/0?colour=red", "colour"),
+        ("redis+sentinel://h:1,g:1", "names no service"),
+        ("postgresql://h/db?colour=red", "colour"),
+        (f"postgresql://h/db?schema={'x' * 60}", "at most 57 bytes"),
+    ],
+)
+def test_what_cannot_be_a_lock_url_is_refused_with_what_to_write(url: str, said: str) -> None:
+    with pytest.raises(LockUrlError, match=said.replace("(", r"\(").replace("?", r"\?")):
+        open_locks(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://user:s3cret@h:port",
+        "redis://user:s3cret@h/zero",
+        "redlock://user:s3cret@a:1,b:1",
+        "postgresql://user:s3cret@h/db?colour=red",
+        "redish://user:s3cret@h",
+    ],
+)
+def test_no_refusal_shows_a_password(url: str) -> None:
+    with pytest.raises(LockUrlError) as refused:
+        open_locks(url)
+    assert "s3cret" not in str(refused.value)
+
+
+def test_a_shown_url_has_no_password() -> None:
+    for url in (
+        "redis://user:s3cret@127.0.0.1:1/0",
+        "redlock://user:s3cret@a:1,b:1,c:1",
+        "postgresql://user:s3cret@127.0.0.1:1/db?schema=x",
+        "postgresql://user:s3cret@127.0.0.1:1/db?kind=advisory",
+    ):
+        locks = open_locks(url)
+        assert "s3cret" not in locks.url
+        locks.close()
+
+
+def test_options_of_the_store_at_the_same_url_are_no_trouble(tmp_path: Path) -> None:
+    for url in ("redis://127.0.0.1:1/0?namespace=mine", f"sqlite:///{tmp_path}/a.db?synchronous=NORMAL&driver=sqlite3"):
+        open_locks(url).close()
+
+
+def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    import apsw
+
+    path = tmp_path / "theirs.db-locks"
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE theirs (a)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(LockUnusable, match="another program"):
+        open_locks(f"sqlite:///{tmp_path}/theirs.db")
+    assert path.read_bytes() == before
+    (tmp_path / "text.db-locks").write_text("no database at all, but long enough to have a header of its own" * 20)
+    with pytest.raises(LockUnusable, match="no SQLite database"):
+        open_locks(f"sqlite:///{tmp_path}/text.db")
+    (tmp_path / "folder-locks").mkdir()
+    with pytest.raises(LockUnusable, match="directory"):
+        open_locks(f"sqlite:///{tmp_path}/folder")
+    with pytest.raises(LockUnusable, match="folder exists"):
+        open_locks(f"sqlite:///{tmp_path}/nowhere/l.db")

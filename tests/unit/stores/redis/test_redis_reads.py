@@ -1,0 +1,116 @@
+"""Reads of more rows than one page holds give what the model gives, whatever is asked."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from noonmark.core.model import SECOND, Event, Origin, Query, State
+from noonmark.stores.memory import MemoryStore
+from noonmark.stores.redis import RedisStore, reading
+from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end
+from noonmark.testing.twins import Twin, assert_same
+
+ROWS, JOBS, STATES = 2_600, ("job", "other"), tuple(State)
+
+
+def _fill(store: MemoryStore | RedisStore, t0: int) -> None:
+    """Two and a half thousand rows of two jobs in every state, some at the same moment, some ranges."""
+    dice = random.Random(7)
+    store.activate("a", [make_activation(job, effective_at=t0) for job in JOBS], actor="ada", at=t0)
+    rows = []
+    for n in range(ROWS):
+        moment = t0 + dice.randint(-60, 60) * SECOND
+        fields: dict[str, Any] = {
+            "job": dice.choice(JOBS),
+            "subject": dice.choice(("", "a", "b")),
+            "key": f"k{n % 900}",
+        }
+        if n % 50 == 0:
+            fields |= {
+                "state": State.SKIPPED, "due_at": None, "verdict": "skip_superseded", "key": "",
+                "range_until": moment + dice.randint(0, 30) * SECOND, "origin": Origin.SCHEDULE,
+            }  # fmt: skip
+        elif n % 7 == 0:
+            fields |= {"origin": Origin.SCHEDULE, "claim": False, "frontier": n % 3 == 0}
+        elif n % 11 == 0:
+            fields |= {"worker": "w1"}
+        rows.append(make_caller_row(str(n), at=moment, **fields))
+    store.add("b", rows, at=t0)
+    taken = store.take("c", "w1", limit=900, runnable={"job": LEASE}, look_lease=LEASE, at=t0)
+    events = (Event.SUCCEED, Event.FAIL_MANUAL, Event.FAIL_RETRY, Event.SKIP, Event.PARK, Event.CANCEL)
+    items = [
+        make_end(row, dice.choice(events), due_at=t0 + dice.randint(1, 90) * SECOND) for row in taken.rows if row.id % 3
+    ]
+    store.settle("d", "w1", items, at=t0)
+
+
+def _draw(dice: random.Random, t0: int, ids: list[int]) -> dict[str, Any]:
+    def some(value: Any, chance: int = 3) -> Any:
+        return value if dice.randrange(chance) == 0 else None
+
+    begin = t0 + dice.randint(-70, 60) * SECOND
+    return {
+        "ids": tuple(dice.sample(ids, 5)) if dice.randrange(9) == 0 else (),
+        "job": some(dice.choice((*JOBS, "nobody")), 2),
+        "subject": some(dice.choice(("", "a"))),
+        "key": some(dice.choice(("k1", "k7", "", "nobody")), 6),
+        "identity": some(f"l:{dice.randrange(ROWS)}", 9),
+        "states": some(frozenset(dice.sample(STATES, dice.randint(1, 3)))),
+        "open_only": dice.randrange(4) == 0,
+        "frontier_only": dice.randrange(6) == 0,
+        "scheduled_from": some(begin),
+        "scheduled_until": some(begin + dice.randint(0, 60) * SECOND),
+        "after_id": some(dice.choice((0, 17, ROWS // 2)), 4),
+        "oldest_first": dice.choice((True, False)),
+        "limit": dice.choice((1, 2, 10, 600, 5_000)),
+    }
+
+
+def test_every_query_answers_what_the_model_answers(reopen: Callable[..., RedisStore]) -> None:
+    redis, model = reopen(), MemoryStore()
+    t0 = redis.now()
+    _fill(model, t0)
+    _fill(redis, t0)
+    twins = Twin(model), Twin(redis)
+    for twin in twins:
+        twin.read()
+    assert len(twins[0].rows) == ROWS
+    dice = random.Random(11)
+    ids = [row.id for row in twins[0].rows.values()]
+    sizes = set()
+    for _ in range(300):
+        fields = _draw(dice, t0, ids)
+        ours, theirs = (twin.store.occurrences(Query(**fields)) for twin in twins)
+        assert [row.id for row in theirs] == [row.id for row in ours], fields
+        assert_same(twins[0].plain(ours), twins[1].plain(theirs), str(fields))
+        sizes.add(len(ours))
+    assert {0, 1, 2, 10} <= sizes
+    assert max(sizes) > reading.SMALL
+
+
+def test_a_negative_limit_reads_nothing(store: RedisStore) -> None:
+    store.add("a", [make_caller_row("a", at=store.now())])
+    assert store.occurrences(Query(limit=0)) == []
+
+
+def test_states_that_no_row_can_have_match_nothing(store: RedisStore) -> None:
+    store.add("a", [make_caller_row("a", at=store.now())])
+    assert store.occurrences(Query(states=frozenset())) == []
+
+
+def test_many_jobs_are_read_whole_and_in_order(store: RedisStore) -> None:
+    now = store.now()
+    names = [f"job-{n:04d}" for n in range(1_200)] + ["中", "a\x00b", ""]
+    for first in range(0, len(names), 400):
+        changes = [
+            make_activation(name, effective_at=now, event="e" if name == "中" else "")
+            for name in names[first : first + 400]
+        ]
+        store.activate(f"r{first}", changes, actor="ada")
+    assert [job.name for job in store.jobs()] == sorted(names)
+    assert [job.name for job in store.jobs(event="e")] == ["中"]
+    assert len(store.jobs(event="")) == len(names) - 1
+    assert len(store.tallies(revisions=True).revisions) == len(names)
+    assert store.jobs(["job-0007"])[0].rule == '{"name": "job-0007"}'
