@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, unquote
 
 from noonmark.core.urls import with_option, without_secrets
 from noonmark.ports.clock import Clock
+from noonmark.ports.lock import LockSource
 from noonmark.ports.store import Store, StoreError, StoreUnusable, StoreUrlError
 
 DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
@@ -131,6 +132,13 @@ def _refuse_half_a_copy(store: Store) -> None:
         raise
 
 
+def lock_source(url: str | None = None) -> LockSource:
+    """Return where the outside locks of jobs come from, for workers on the store at ``url``; nothing is opened yet."""
+    from noonmark.locks.jobs import JobLockSource
+
+    return JobLockSource(store_url(url))
+
+
 # -- migrations -------------------------------------------------------------------------------------
 
 
@@ -146,7 +154,10 @@ def migration_sql(url: str) -> str | None:
 
         return "\n".join(f"-- {number:04d}\n{text.strip()}\n" for number, text in migrations())
     if _SERVERS.get(scheme) == _POSTGRES:
-        sql: str = _server_module(scheme).migration_sql(url)
+        module = _server_module(scheme)
+        with _naming_the_package(scheme):
+            schema = importlib.import_module(f"{_POSTGRES[0]}.address").parse(url).schema
+        sql: str = module.migration_sql(schema)
         return sql
     return None
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: Any = YAML(typ="safe").load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 
 
-@pytest.fixture(params=["redis"])
+@pytest.fixture(params=["redis", "postgres"])
 def service(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
     """A store's profile, and its worker's NOONMARK_URL with the server's real place in it."""
     url = re.sub(
@@ -34,6 +34,24 @@ def service(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
         options = {name.removeprefix("--"): value for name, value in zip(command[1::2], command[2::2], strict=True)}
         with servers.start_redis(kind="valkey", options=options) as server:
             yield "redis", url.replace("redis:6379", f"127.0.0.1:{server.port}")
+        return
+    settings = {
+        name: re.sub(r"\$\{\w+:-(\w+)\}", r"\1", value)
+        for name, value in COMPOSE["services"]["postgres"]["environment"].items()
+    }
+    with servers.start_postgres(options=servers.FORGETFUL) as postgres:
+        make_owner(postgres.url, settings)
+        yield "postgres", url.replace("@postgres:5432", f"@127.0.0.1:{postgres.port}")
+
+
+def make_owner(url: str, settings: dict[str, str]) -> None:
+    """Make the user and the database that PostgreSQL's image makes of its environment."""
+    from psycopg import connect, sql
+
+    name, database = sql.Identifier(settings["POSTGRES_USER"]), sql.Identifier(settings["POSTGRES_DB"])
+    with connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(name, settings["POSTGRES_PASSWORD"]))
+        connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(database, name))
 
 
 def call(environment: dict[str, str], *args: str) -> dict[str, Any]:

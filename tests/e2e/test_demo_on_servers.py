@@ -26,7 +26,7 @@ ENVIRONMENT = {
 }
 
 
-@pytest.fixture(params=["redis"])
+@pytest.fixture(params=["redis", "postgres"])
 def place(request: pytest.FixtureRequest) -> Iterator[tuple[str, servers.Redis | servers.Postgres]]:
     """The URL of somebody's own namespace on a server, and the server."""
     mine = f"mine_{uuid.uuid4().hex[:8]}"
@@ -75,7 +75,7 @@ def test_the_demo_plays_on_a_server_and_touches_nothing_else(
     before = held(url)
     told, _ = demo(tmp_path, url).communicate(timeout=200)
     first, *_, last = told.strip().splitlines()
-    assert re.match(r"demo store +\w+://127\.0\.0\.1:\d+/\S*=noonmark_demo_[0-9a-f]{8} ", first), told
+    assert re.match(r"demo store +\w+://(?:\*{3}@)?127\.0\.0\.1:\d+/\S*=noonmark_demo_[0-9a-f]{8} ", first), told
     assert "taken over" in told
     assert "0 ran twice · 0 missing" in told
     assert "Try next" not in told, "there is nothing left to look into"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.core import times
-from noonmark.core.model import Check, Event, Fact, Job, Micros, Occurrence, Origin, State
+from noonmark.core.model import Check, Event, Fact, Job, Micros, Occurrence, Origin, State, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +63,7 @@ class Answer:
     code: str = ""
     detail: Mapping[str, Any] = field(default_factory=dict)
     recheck_at: Micros | None = None
+    verdict: Verdict | None = None  # None = the one that stands in the table of checks
     needs: tuple[str, ...] = ()
     versions: Mapping[str, int] = field(default_factory=dict)  # of the facts it looked at, compared again at the start
 
@@ -82,7 +83,14 @@ def unknown(*needs: str, wanted: str = "") -> Answer:
 
 
 def waits(
-    code: str, detail: Mapping[str, Any], *, wanted: str, seen: str, until: Micros, facts: tuple[Fact, ...] = ()
+    code: str,
+    detail: Mapping[str, Any],
+    *,
+    wanted: str,
+    seen: str,
+    until: Micros,
+    facts: tuple[Fact, ...] = (),
+    verdict: Verdict | None = None,
 ) -> Answer:
     """Not now: the row is parked and looked at again ``until`` then, or as soon as one of ``facts`` moves."""
     return Answer(
@@ -93,6 +101,7 @@ def waits(
         code=code,
         detail=detail,
         recheck_at=until,
+        verdict=verdict,
         versions=versions_of(facts),
     )
 

@@ -123,6 +123,22 @@ WAITING: tuple[Reason, ...] = (
         WAIT,
     ),
     reason(
+        "lock_wait",
+        "Somebody outside holds the lock[ {lock}][ at {at}]; it is asked again until it is free.",
+        "锁[ {lock} ]被外部持有[（{at}）]；会反复询问直到空闲。",
+        WAIT,
+    ),
+    reason(
+        "lock_away",
+        "Its lock[ {lock}] could not be asked for[: {error}]; it does not start without it.",
+        "无法申请锁[ {lock}][：{error}]；没有锁就不运行。",
+        (
+            "Bring the lock service back, or correct lock.at; it goes on by itself then",
+            "恢复锁服务，或改正 lock.at；之后会自动继续",
+        ),
+        level=1,
+    ),
+    reason(
         "handler_missing",
         "No worker that is awake has the code for [job {job}]|[this job]; it is kept until one does.",
         "在线的 worker 都没有[任务 {job} ]|[该任务]的代码；会保留到有为止。",
@@ -195,6 +211,15 @@ NOT_RUN: tuple[Reason, ...] = (
         (
             "If rounds may overlap: overlap: allow; else make the interval longer or the job shorter",
             "若允许重叠：overlap: allow；否则加大间隔或缩短任务",
+        ),
+    ),
+    reason(
+        "lock_held",
+        "Somebody outside held its lock[ {lock}][ at {at}], so this round was skipped.",
+        "锁[ {lock} ]被外部持有[（{at}）]，本轮跳过。",
+        (
+            "To wait for the lock instead: lock.busy: wait",
+            "若要等待而不是跳过：lock.busy: wait",
         ),
     ),
     reason(

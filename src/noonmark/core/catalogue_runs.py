@@ -124,6 +124,16 @@ ENDED: tuple[Reason, ...] = (
         WAIT,
     ),
     reason(
+        "lock_lost",
+        "It lost its outside lock[ {lock}] while it ran and was stopped; a person is needed.",
+        "运行中失去了外部锁[ {lock}]，已被停止；需要人工处理。",
+        (
+            "See why the lock service did not answer or the machine stood still; then, if it failed: noonmark retry RUN",
+            "查明锁服务为何无应答或机器为何停顿；若已失败：noonmark retry RUN",
+        ),
+        level=3,
+    ),
+    reason(
         "effects_started",
         "It had begun to act on the outside world when it ended[ ({error})], so it is not repeated blindly.",
         "结束时已开始产生外部副作用[（{error}）]，因此不会盲目重复。",

@@ -25,6 +25,7 @@ from noonmark.core.model import (
     FlagSet,
     Guardrails,
     Job,
+    LockRule,
     Manual,
     Micros,
     OnEvent,
@@ -131,6 +132,12 @@ def job_to_plain(job: Job) -> dict[str, Any]:
     plain["trigger"] = {"kind": _TRIGGER_KINDS[type(job.trigger)], **_plain(job.trigger)}
     plain["depends_on"] = [{"kind": _CONDITION_KINDS[type(item)], **_plain(item)} for item in job.depends_on]
     plain["window"] = None if job.window is None else _plain(job.window)
+    if job.lock is None:
+        del plain[
+            "lock"
+        ]  # so that rules without one keep the text and the digest that they had before there were locks
+    else:
+        plain["lock"] = _plain(job.lock)
     for name in _VALUES:
         plain[name] = _plain(getattr(job, name))
     plain["command"] = list(job.command)
@@ -217,13 +224,15 @@ def job_to_yaml_dict(job: Job) -> dict[str, Any]:
     for name in ("overlap", "on_lost", "max_takeovers", "business_date", "scope", "isolation"):
         if getattr(job, name) != _JOB_FIELDS[name].default:
             written[name] = getattr(job, name)
+    if job.lock is not None:
+        written["lock"] = _changed(job.lock, LockRule(name=""))
     written["reason"] = job.reason
     return written
 
 
 # --- between values and words ----------------------------------------------------------------------
 
-_DURATIONS = frozenset({"length", "max_delay", "recheck", "base", "jitter", "cap"})
+_DURATIONS = frozenset({"length", "max_delay", "recheck", "base", "jitter", "cap", "ttl"})
 
 
 def _schedule(trigger: Trigger) -> dict[str, Any]:
@@ -289,6 +298,8 @@ def _job(values: dict[str, Any], name: str) -> Job:
     )
     if values.get("window") is not None:
         values["window"] = _value(Window, values["window"], f"window of {name}")
+    if values.get("lock") is not None:
+        values["lock"] = _value(LockRule, values["lock"], f"lock of {name}")
     for field_name, kind in _VALUES.items():
         if field_name in values:
             values[field_name] = _value(kind, values[field_name], f"{field_name} of {name}")

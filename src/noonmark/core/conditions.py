@@ -19,6 +19,7 @@ from noonmark.core.model import KEY_LIMIT, Condition, FlagSet, Job, Occurrence, 
 
 _FLAG = "flag:"
 _SUCCESS = "success:"
+_LOCK = "lock:"
 
 
 def fact_name(condition: Condition, job: Job, row: Occurrence) -> str:
@@ -31,6 +32,20 @@ def fact_name(condition: Condition, job: Job, row: Occurrence) -> str:
         return _FLAG + _rendered(condition.flag, job, row)
     name, subject = _upstream(condition.job)
     return _success(name, _rendered(subject, job, row), _rendered(condition.date, job, row))
+
+
+def lock_fact(job: Job, row: Occurrence) -> str:
+    """Return the name of the fact that stands for the job's outside lock, "" when it has none.
+
+    Raises:
+        TemplateProblem: the lock's name uses a name that this occurrence does not bind.
+    """
+    return "" if job.lock is None else _LOCK + _rendered(job.lock.name, job, row)
+
+
+def lock_name(fact: str) -> str:
+    """Return which lock a fact of ``lock_fact`` is about, "" for any other fact."""
+    return fact.removeprefix(_LOCK) if fact.startswith(_LOCK) else ""
 
 
 def success_fact(job: Job, row: Occurrence) -> str:

@@ -19,6 +19,8 @@ from noonmark.core.model import MINUTE, SECOND, Check, Decision, Event, Fact, Jo
 
 LATE_AFTER: Micros = MINUTE
 """A first look later than this is a catch-up, not an ordinary start that was a little slow."""
+LOCK_RECHECK: Micros = 5 * SECOND
+"""A lock has no fact whose change would wake who waits for it, so it is asked again at least this often."""
 
 
 def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) -> Decision:
@@ -40,10 +42,14 @@ def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) ->
         return cancelled(row)
     answers: dict[str, Answer] = {}
     for name, _, check in CHECKS:
+        if name == "lock" and job.lock is None:
+            continue  # hardly any job has one: no line says so
         answers[name] = check(look)
         if not answers[name].passed:
             return _refusal(look, name, answers)
-    return _decision(Verdict.SHOULD_RUN, Event.START, "ready", {"late": look.late}, answers=answers)
+    return _decision(
+        Verdict.SHOULD_RUN, Event.START, "ready", {"late": look.late}, answers=answers, has_lock=job.lock is not None
+    )
 
 
 def cancelled(row: Occurrence) -> Decision:
@@ -181,6 +187,36 @@ def overlap(look: Look) -> Answer:
     return skips("slot_taken", detail, wanted=wanted, seen=seen)
 
 
+def lock(look: Look) -> Answer:
+    """Others outside noonmark contend for the same thing: who runs holds their lock from here to the run's end.
+
+    Asking is taking, so it comes when nothing else stands in the way.  Who may not take it (a dry run) knows no value.
+    """
+    rule = look.job.lock
+    if rule is None:
+        return passes("no lock")
+    name = conditions.lock_fact(look.job, look.row)
+    shown = conditions.lock_name(name)
+    wanted = f"{shown} ours"
+    fact = look.facts.get(name)
+    if fact is None:
+        return unknown(name, wanted=wanted)
+    answer = fact.value or {}
+    state, at = answer.get("state", ""), answer.get("at", "")
+    if not state:
+        return passes(wanted, "asked at the start")
+    if state == "ours":
+        return passes(wanted, f"ours, fence {answer['fence']}")
+    detail = {"lock": shown, "at": at}
+    until = look.now + min(look.job.catch_up.recheck, LOCK_RECHECK)
+    if state == "away":
+        detail["error"] = answer.get("error", "")
+        return waits("lock_away", detail, wanted=wanted, seen="no answer", until=until, verdict=Verdict.SKIP_DEP)
+    if look.has_begun or look.job.waits_for_lock:
+        return waits("lock_wait", detail, wanted=wanted, seen="taken", until=until)
+    return skips("lock_held", detail, wanted=wanted, seen="taken")
+
+
 def slot_name(job: Job, row: Occurrence) -> str:
     """Return the fact name of the overlap slot: one per job and subject."""
     return f"slot:{job.name}:{row.subject}"
@@ -199,8 +235,10 @@ CHECKS: tuple[tuple[str, Verdict, Callable[[Look], Answer]], ...] = (
     ("duplicate", Verdict.SKIP_DUPLICATED, duplicate),
     # the dear one: asked only when a "yes" would start a run
     ("dependency", Verdict.SKIP_DEP, dependency),
-    # last, because it is the answer that ages fastest
+    # late, because it is the answer that ages fastest
     ("overlap", Verdict.SKIP_OVERLAP, overlap),
+    # last, because to ask is to take
+    ("lock", Verdict.SKIP_OVERLAP, lock),
 )
 _VERDICTS = {name: verdict for name, verdict, _ in CHECKS}
 
@@ -220,15 +258,22 @@ def _refusal(look: Look, name: str, answers: dict[str, Answer]) -> Decision:
     answer = answers[name]
     if answer.event is None:
         return _decision(
-            Verdict.SKIP_DEP, Event.PARK, f"needs_{name}", {}, answers=answers, needs=answer.needs
+            Verdict.SKIP_DEP,
+            Event.PARK,
+            f"needs_{name}",
+            {},
+            answers=answers,
+            needs=answer.needs,
+            has_lock=look.job.lock is not None,
         )  # no verdict yet: should a caller stop asking, what is not known counts as not ready
     return _decision(
-        _VERDICTS[name],
+        answer.verdict or _VERDICTS[name],
         answer.event,
         answer.code,
         answer.detail,
         answers=answers,
         recheck_at=_within_limits(look, answer.recheck_at),
+        has_lock=look.job.lock is not None,
     )
 
 
@@ -272,9 +317,10 @@ def _decision(
     answers: Mapping[str, Answer],
     recheck_at: Micros | None = None,
     needs: tuple[str, ...] = (),
+    has_lock: bool = False,
 ) -> Decision:
     """Put a decision together, with a line for every check of the table, asked or not."""
-    unasked = [Check(name=name, passed=None) for name, _, _ in CHECKS]
+    unasked = [Check(name=name, passed=None) for name, _, _ in CHECKS if name != "lock" or has_lock]
     return Decision(
         verdict=verdict,
         event=event,

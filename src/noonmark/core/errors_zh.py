@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from noonmark.core.server_errors_zh import SERVER_ERRORS
+
 _HOW = r'write it like "90s", "5m", "1h30m", "2d" or "PT1H30M"'
 _HOW_ZH = '请写成 "90s"、"5m"、"1h30m"、"2d" 或 "PT1H30M"'
 
@@ -189,6 +191,7 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     # stores
     (r"cannot use the store (.+?): (.+?)\. (.+)", r"无法使用存储 \1：\2。\3"),
     (r"the store (.+?) does not answer: (.+?)\. (.+)", r"存储 \1 没有响应：\2。\3"),
+    (r"the store (.+?) does not answer: (.+)", r"存储 \1 没有响应：\2"),
     (r"the store (.+) failed: (.+)", r"存储 \1 出错：\2"),
     (r"a copy into it is not finished", "复制到这里的过程尚未完成"),
     (r"Finish it: (.+)", r"请完成它：\1"),
@@ -279,7 +282,7 @@ _ERRORS: tuple[tuple[str, str], ...] = (
 
 @lru_cache(maxsize=1)
 def _compiled() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(pattern, re.DOTALL), chinese) for pattern, chinese in _ERRORS)
+    return tuple((re.compile(pattern, re.DOTALL), chinese) for pattern, chinese in (*_ERRORS, *SERVER_ERRORS))
 
 
 def in_chinese(text: str) -> str:

@@ -34,7 +34,7 @@ def judge(
         job: the rule in force.
         row: the occurrence as looked at, this loss counted in ``row.takeovers``.
         holder: what is known about who held it.
-        facts: ``pause:JOB``, where known, lets a pause hold back the takeover.
+        facts: ``pause:JOB`` and the job's outside lock, where known, hold back the takeover.
         now: the store's time.
 
     Returns:
@@ -73,14 +73,14 @@ def _wait(job: Job, row: Occurrence, said: Mapping[str, Any], now: Micros) -> De
 
 
 def _held_back(look: Look) -> Decision | None:
-    """A takeover is a start, so a pause and the calendar bind it; they delay it, since the run was wanted."""
+    """A takeover is a start, so a pause, the calendar and an outside lock bind it; they delay it: the run was wanted."""
     for name, verdict, check in CHECKS:
-        if name not in ("paused", "guard"):
+        if name not in ("paused", "guard", "lock"):
             continue
         answer = check(look)
         if answer.event is not None:
             return Decision(
-                verdict=verdict,
+                verdict=answer.verdict or verdict,
                 event=answer.event,
                 code=answer.code,
                 detail=answer.detail,

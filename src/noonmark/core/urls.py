@@ -1,4 +1,4 @@
-"""Store URLs as text: shown without what must stay secret, and with one option changed.
+"""URLs of stores and locks as text: shown without what must stay secret, with one option changed, their kind of lock.
 
 Promise: a URL that is changed keeps everything else that was written in it, letter by letter.  Rule of the file: whatever
 could be a password is hidden, even where that hides more than it must.
@@ -8,6 +8,16 @@ from __future__ import annotations
 
 import re
 
+LOCK_KINDS = ("redis", "redlock", "postgres", "sqlite", "etcd", "zookeeper", "memory")
+"""What may keep the lock of a job."""
+_LOCK_SCHEMES = {
+    "rediss": "redis",
+    "valkey": "redis",
+    "valkeys": "redis",
+    "postgresql": "postgres",
+    "etcds": "etcd",
+    "zookeepers": "zookeeper",
+}
 _SECRET_OPTION = re.compile(
     r"(?<![\w%.-])((?:[\w.%-]*(?:pass|pwd|secret|token|credential)[\w.%-]*)\s*=\s*)('[^']*'|[^&\s]+)", re.IGNORECASE
 )
@@ -25,6 +35,13 @@ def without_secrets(url: str) -> str:
     elif not separator:
         head = _LOOSE_CREDENTIALS.sub("***@", head)
     return _SECRET_OPTION.sub(r"\1***", f"{head}{separator}{rest}")
+
+
+def lock_kind(scheme: str) -> str:
+    """Return which kind of lock a URL's scheme means, "" for one that no kind knows."""
+    base = scheme.lower().partition("+")[0]
+    kind = _LOCK_SCHEMES.get(base, base)
+    return kind if kind in LOCK_KINDS else ""
 
 
 def with_option(url: str, name: str, value: str) -> str:

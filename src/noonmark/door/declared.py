@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, Required, TypeAlias, TypedDict
 
 from noonmark.core import model
+from noonmark.core.urls import LOCK_KINDS
 from noonmark.rules import checks, parts
 from noonmark.rules.problems import Place, Problem, ProblemList
 from noonmark.rules.tree import nearest
@@ -42,6 +43,7 @@ class JobWords(TypedDict, total=False):
     lease: parts.Length
     timeout: parts.Length
     overlap: Literal["skip", "allow"]
+    lock: str | Mapping[str, Any]
     on_lost: Literal["takeover", "wait", "manual"]
     max_takeovers: int
     scope: Literal["cluster", "each_worker"]
@@ -63,6 +65,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "guardrails": (model.Guardrails,), "allow_weekend": (bool,), "retry": (model.Retry, int),
     "catch_up": (model.CatchUp,),
     "each": (Mapping,), "params": (Mapping,), "depends_on": (list, tuple), "max_takeovers": (int,),
+    "lock": (str, Mapping),
 }  # fmt: skip
 
 
@@ -173,6 +176,7 @@ def _assemble(name: str, trigger: model.Trigger, words: Mapping[str, Any], say: 
         each={subject: _texts(subject, values, say) for subject, values in words.get("each", {}).items()},
         guardrails=guardrails,
         depends_on=_conditions(words.get("depends_on", ()), say),
+        lock=_lock(words["lock"], say) if "lock" in words else None,
         retry=model.Retry(max=retry) if isinstance(retry, int) else retry,
     )
 
@@ -186,6 +190,37 @@ def _texts(subject: str, values: Any, say: parts.Say) -> tuple[str, ...]:
         say(("each", subject), "bad_each", error=f'"{subject}" is no list of text')
         return ("",)
     return tuple(values)
+
+
+_LOCK_WORDS: dict[str, tuple[str, ...]] = {
+    "name": (),
+    "kind": LOCK_KINDS,
+    "at": (),
+    "busy": ("skip", "wait"),
+    "ttl": (),
+    "reason": (),
+}
+"""The words of a lock, with what may be chosen."""
+
+
+def _lock(value: str | Mapping[str, Any], say: parts.Say) -> model.LockRule:
+    words = {"name": value} if isinstance(value, str) else dict(value)
+    for name in list(words):
+        if name not in _LOCK_WORDS:
+            close = nearest(name, _LOCK_WORDS)
+            known = ", ".join(_LOCK_WORDS)
+            hint, hint_zh = (
+                (f'did you mean "{close}"?', f"是否想写“{close}”？")
+                if close
+                else (f"known here: {known}", f"这里可用：{known}")
+            )
+            say(("lock", name), "unknown_field", hint=hint, hint_zh=hint_zh)
+            del words[name]
+        elif _LOCK_WORDS[name] and words[name] not in _LOCK_WORDS[name]:
+            detail = {"value": words[name], "choices": ", ".join(_LOCK_WORDS[name])}
+            say(("lock", name), "bad_choice", **detail, hint="choose one of them", hint_zh="请选择其一")
+            del words[name]
+    return parts.lock(words, ("lock",), say)
 
 
 def _conditions(values: Iterable[Any], say: parts.Say) -> tuple[model.Condition, ...]:

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import noonmark
+from noonmark import wiring
 from noonmark.door.words import micros
 from noonmark.engine.registry import Registry
 from noonmark.engine.signals import Observer
@@ -53,6 +54,7 @@ def make_worker(
         grace=micros(grace, "grace"),
         observer=observer,
         version=noonmark.__version__,
+        lock_source=wiring.lock_source(scheduler.url),
     )
 
 

@@ -46,6 +46,7 @@ class Callbacks:
             late=max(0, started - row.scheduled_for),
             first_late=max(0, first - row.scheduled_for),
             params=parameters(run),
+            lock_fence=run.lock_fence,
         )
 
     def journal(self, run: Run) -> Callable[[str, tuple[Any, ...]], Any]:

@@ -39,6 +39,7 @@ class RunFacts:
     late: Micros  # of this attempt
     first_late: Micros  # of the first start
     params: Mapping[str, Any]
+    lock_fence: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,11 @@ class _Abilities:
     def fence(self) -> int:
         """The fencing token of this attempt; it only ever grows."""
         return self._facts.fence
+
+    @property
+    def lock_fence(self) -> int:
+        """The fence of the job's outside lock (the rule's ``lock``), 0 when it has none: hand it to what it protects."""
+        return self._facts.lock_fence
 
     @property
     def attempt(self) -> int:
@@ -127,7 +133,7 @@ class _Abilities:
 
     @property
     def lost(self) -> bool:
-        """True once this run no longer holds its lease: stop, for every later write of it is refused."""
+        """True once this run no longer holds its lease or its lock: stop, for every later write of it is refused."""
         return self._is_lost()
 
     @property

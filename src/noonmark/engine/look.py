@@ -14,10 +14,11 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from noonmark.core import catchup, lapsed
 from noonmark.core.codec import checks_to_json
+from noonmark.core.conditions import lock_fact, lock_name
 from noonmark.core.decide import cancelled, decide, slot_name
 from noonmark.core.escalate import alerts_for
 from noonmark.core.lifecycle import next_state
@@ -42,6 +43,7 @@ from noonmark.core.model import (
 )
 from noonmark.engine.alerts import say_alerts, say_decision
 from noonmark.engine.gate import Gate
+from noonmark.engine.joblocks import Hold, JobLocks
 from noonmark.engine.registry import Handler
 from noonmark.engine.rules import Rules, pause_fact
 from noonmark.engine.runs import Run
@@ -60,14 +62,6 @@ _STARTS = frozenset({Event.START, Event.TAKEOVER})
 _LOG = logging.getLogger("noonmark.engine")
 
 
-class StoreTime(Protocol):
-    """The engine's idea of the store's time."""
-
-    def __call__(self) -> Micros:
-        """Return the store's time, never ahead of it."""
-        ...
-
-
 @dataclass(slots=True, kw_only=True)
 class Case:
     """One looked row on its way to an outcome."""
@@ -80,7 +74,13 @@ class Case:
     fixed: Decision | None = None  # decided before ``decide``: catch-up, lapsed, nothing to run
     decision: Decision | None = None
     asked: Micros = 0  # boot clock, of the settlement that may start it
+    hold: Hold | None = None  # the job's outside lock, while this look has it
     known: dict[str, Fact] = field(default_factory=dict)
+
+    @property
+    def lock_fact(self) -> str:
+        """The fact that stands for the job's outside lock, "" when it has none."""
+        return "" if self.job is None else lock_fact(self.job, self.row)
 
 
 class Looker:
@@ -93,11 +93,13 @@ class Looker:
         rules: Rules,
         *,
         worker: str,
-        store_now: StoreTime,
+        store_now: Callable[[], Micros],
         boot: Callable[[], Micros],
         is_alive: Callable[[Any, Micros], bool | None],
+        locks: JobLocks,
         observer: Observer | None,
     ) -> None:
+        self._locks = locks
         self._store = store
         self._gate = gate
         self._rules = rules
@@ -112,6 +114,14 @@ class Looker:
     async def look(self, rows: Sequence[Occurrence]) -> list[Run]:
         """Bring every row to an outcome; return those that are to be run now."""
         cases = [self._case(row) for row in rows]
+        try:
+            return await self._look(cases)
+        finally:
+            for case in cases:  # what no run took along
+                if case.hold is not None:
+                    self._locks.free(case.hold)
+
+    async def _look(self, cases: list[Case]) -> list[Run]:
         for case in cases:
             await self._prepare(case)
         if any(case.handler is None for case in cases):
@@ -190,7 +200,11 @@ class Looker:
             waited=case.row.code == "holder_alive",
             name=name.removeprefix("worker:"),
         )
-        return lapsed.judge(job, case.row, holder, facts, now)
+        judged = lapsed.judge(job, case.row, holder, facts, now)
+        if judged.event is Event.TAKEOVER and job.lock is not None:  # a takeover is a start
+            await self._locks.ask_for([case])
+            return lapsed.judge(job, case.row, holder, facts | case.known, self._now())
+        return judged
 
     async def _reload(self, cases: Iterable[Case], *, put_aside: bool) -> None:
         """A gate moved: read the rules again, forget what was seen, and in the last round give way for a second."""
@@ -231,10 +245,13 @@ class Looker:
                 else:
                     case.decision = self._adapt(case, decision)
             waiting = undecided
-            if needs:
-                facts = await self._gate.call(self._store.facts, needs)
+            stored = {name for name in needs if not lock_name(name)}
+            if stored:
+                facts = await self._gate.call(self._store.facts, stored)
                 for case in waiting:
                     case.known.update(facts)
+            if len(stored) < len(needs):
+                await self._locks.ask_for([case for case in waiting if case.lock_fact in needs])
 
     def _ask(self, case: Case) -> Decision:
         assert case.job is not None
@@ -326,7 +343,11 @@ class Looker:
             verdict=Verdict.SHOULD_RUN,
             code="started",
         )
-        return [Run(row=started, job=job, handler=case.handler, fence=fence, lease=job.lease, asked=case.asked)]
+        run = Run(row=started, job=job, handler=case.handler, fence=fence, lease=job.lease, asked=case.asked)
+        if case.hold is not None:
+            run.lock_fence, case.hold.run, run.hold = case.hold.fence, run, case.hold
+            case.hold = None
+        return [run]
 
 
 def _last_holder(story: Story | None) -> str:

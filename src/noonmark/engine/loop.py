@@ -34,6 +34,7 @@ from noonmark.engine.executor import Executor, Inbox
 from noonmark.engine.farewell import Farewell
 from noonmark.engine.frontiers import Watchdog
 from noonmark.engine.gate import Gate
+from noonmark.engine.joblocks import Hold, JobLocks
 from noonmark.engine.leases import Book, Duty
 from noonmark.engine.look import Looker
 from noonmark.engine.recording import Recorder
@@ -43,6 +44,7 @@ from noonmark.engine.rules import Rules
 from noonmark.engine.runs import Run
 from noonmark.engine.signals import Idle, Observer, Started, Stopped, tell
 from noonmark.ports.clock import Clock
+from noonmark.ports.lock import LockSource
 from noonmark.ports.store import Capability, Store, StoreUnusable
 
 LONGEST_SLEEP: Micros = 10 * SECOND
@@ -70,6 +72,8 @@ class Engine:
         zone: str = "UTC",
         heartbeat_ttl: Micros = 30 * SECOND,
         expect_renewal: Callable[[Micros], None] = lambda _: None,
+        lock_source: LockSource | None = None,
+        inline_locks: bool = False,
     ) -> None:
         self._store = store
         self._gate = gate
@@ -98,21 +102,28 @@ class Engine:
             ttl=heartbeat_ttl,
             dice=dice,
         )
-        self._looker = Looker(
-            store,
-            gate,
-            self.rules,
-            worker=self._worker,
-            store_now=self.store_now,
-            boot=clock.boot,
-            is_alive=lambda fact, now: is_alive(fact, info, now),
-            observer=observer,
+        self.locks = JobLocks(
+            lock_source, clock, on_lost=self._lost_lock, in_loop=self._threadsafe, inline=inline_locks
         )
+        self._looker = self._make_looker(lambda fact, now: is_alive(fact, info, now))
         self._recorder = Recorder(
             store, gate, self.rules, worker=self._worker, store_now=self.store_now, dice=dice, observer=observer
         )
         self._farewell = Farewell(gate, self.duty, self._roster, self.inbox, self._recorder, clock, grace=30 * SECOND)
         self._watchdog = Watchdog(store, gate, self.rules, registry, worker=self._worker)
+
+    def _make_looker(self, is_alive: Callable[[Any, Micros], bool | None]) -> Looker:
+        return Looker(
+            self._store,
+            self._gate,
+            self.rules,
+            worker=self._worker,
+            store_now=self.store_now,
+            boot=self._clock.boot,
+            is_alive=is_alive,
+            locks=self.locks,
+            observer=self._observer,
+        )
 
     # -- for everybody, from any thread ---------------------------------------------------------------
 
@@ -156,6 +167,10 @@ class Engine:
     def _told_cancel(self, runs: Sequence[Run]) -> None:
         self._threadsafe(self._roster.stop, runs, "cancelled")
 
+    def _lost_lock(self, hold: Hold) -> None:
+        if hold.run is not None:
+            self._roster.stop([hold.run], "lock_lost", why=hold.name)
+
     # -- the life of the loop -------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -188,6 +203,10 @@ class Engine:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            for run in self._roster.active:  # nobody waits for these any more, but they may still be at work
+                if run.hold is not None:
+                    run.abandoned = True
+                    self.locks.free(run.hold)
             tell(self._observer, Stopped(handed_back=self._farewell.handed_back))
 
     async def _first_of(self, beginning: asyncio.Task[None]) -> bool:
@@ -316,6 +335,9 @@ class Engine:
                 tell(self._observer, Started(row=run.row, fence=run.fence))
         self._expect_renewal(min(run.renew_at for run in runs))
         self._roster.begin(runs)
+        for run in runs:
+            if run.hold is not None and not run.hold.is_ours:  # lost while the start was being settled
+                self._lost_lock(run.hold)
 
     async def _rest(self, until: Micros) -> None:
         """Sleep until a boot-clock moment or a wake-up, and never very long: clocks jump, notices get lost."""
@@ -348,6 +370,8 @@ class Engine:
                     self._wake.set()  # something of ours became due earlier than the loop knows
                 for finish in ours:
                     self.book.drop(finish.run)
+                    if finish.run.hold is not None:
+                        self.locks.free(finish.run.hold)
 
     # -- tending ----------------------------------------------------------------------------------------
 

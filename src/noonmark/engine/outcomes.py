@@ -42,7 +42,7 @@ def settlement(finish: Finish, rules: Rules, clocked: Clocked) -> Settlement | N
         return hand_back(finish, clocked.now)
     if run.stop_reason == "cancelled":
         return _ended(finish, Event.CANCEL, "cancelled")
-    if run.stop_reason == "lost" or (run.lost and run.stop_reason != "timed_out"):
+    if run.stop_reason == "lost" or (run.lost and run.stop_reason not in ("timed_out", "lock_lost")):
         return None
     return _failure(finish, clocked)
 
@@ -93,7 +93,7 @@ def _success(finish: Finish, rules: Rules) -> Settlement:
 
 def _failure(finish: Finish, clocked: Clocked) -> Settlement:
     run = finish.run
-    code = "timed_out" if run.stop_reason == "timed_out" else finish.code
+    code = run.stop_reason if run.stop_reason in ("timed_out", "lock_lost") else finish.code
     retryable = finish.retryable and not run.effects
     outcome = after_failure(
         run.job,
@@ -110,6 +110,8 @@ def _failure(finish: Finish, clocked: Clocked) -> Settlement:
     detail: dict[str, Any] = {**outcome.detail, **finish.detail}
     if run.stop_reason == "timed_out":
         detail["timeout"] = run.job.timeout
+    if run.stop_reason == "lock_lost":
+        detail |= {"lock": run.hold.name, "error": f"its outside lock {run.hold.name} was lost while it ran"}
     return _ended(finish, outcome.event, code, due_at=outcome.due_at, detail=detail)
 
 

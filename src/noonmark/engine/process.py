@@ -223,6 +223,7 @@ def environment(run: Run) -> dict[str, str]:
     return {
         "NOONMARK_KEY": row.key,
         "NOONMARK_FENCE": str(run.fence),
+        **({"NOONMARK_LOCK_FENCE": str(run.lock_fence)} if run.lock_fence else {}),
         "NOONMARK_ATTEMPT": str(row.attempt),
         "NOONMARK_RUN_ID": row.run_id,
         "NOONMARK_JOB": row.job,

@@ -70,7 +70,10 @@ class Roster:
         return True
 
     def stop(self, runs: Iterable[Run], reason: str, *, why: str = "", patience: Micros = STOP_GRACE) -> None:
-        """Tell runs to stop: ``lost``, ``timed_out``, ``cancelled`` or ``handed_back``.  A loss outranks the others."""
+        """Tell runs to stop: ``lost``, ``lock_lost``, ``timed_out``, ``cancelled`` or ``handed_back``.
+
+        A lost lease outranks the others.
+        """
         assert self._executor is not None
         for run in runs:
             if run.settled or run.stop_reason == "lost" or (run.stop_reason and reason != "lost"):
@@ -82,6 +85,10 @@ class Roster:
                 run.renew_at = FAR
                 _LOG.warning("run %s of %s lost its lease (%s); it is stopped", run.row.run_id, run.row.job, why)
                 tell(self._observer, Lost(row=run.row, fence=run.fence, why=why))
+            elif reason == "lock_lost":
+                run.lost = True  # told as of a lost lease; the lease itself is kept, so that the end can be recorded
+                _LOG.warning("run %s of %s lost its outside lock (%s); it is stopped", run.row.run_id, run.row.job, why)
+                tell(self._observer, Lost(row=run.row, fence=run.fence, why="lock"))
             self._executor.stop(run)
             self._wake.set()
 

@@ -32,8 +32,10 @@ class Run:
         "fence",
         "handle",
         "handler",
+        "hold",
         "job",
         "lease",
+        "lock_fence",
         "lost",
         "quiet",
         "renew_at",
@@ -58,7 +60,9 @@ class Run:
         self.renew_at = asked + lease // 3
         self.trust_until = trust_end(asked, lease)
         self.timeout_at = asked + job.timeout
-        self.stop_reason = ""  # lost | timed_out | cancelled | handed_back
+        self.hold: Any = None  # the job's outside lock (engine/joblocks.py)
+        self.lock_fence = 0  # of the job's outside lock, 0 = it has none
+        self.stop_reason = ""  # lost | lock_lost | timed_out | cancelled | handed_back
         self.stop_by: Micros | None = None  # after this the engine no longer waits for the run to end
         self.lost = False  # read by the job through ctx.lost, from its own thread
         self.saw_stop = False  # the job itself noticed: what it returns after that is no success

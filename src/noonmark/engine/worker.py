@@ -29,6 +29,7 @@ from noonmark.engine.loop import Engine
 from noonmark.engine.registry import Registry
 from noonmark.engine.signals import Observer
 from noonmark.ports.clock import Clock, SystemClock
+from noonmark.ports.lock import LockSource
 from noonmark.ports.store import Store
 
 NAMES_SHOWN = 200
@@ -59,6 +60,7 @@ class Worker:
         observer: told of what happens, see ``engine/signals.py``.
         heartbeat_ttl: µs after which a silent worker counts as gone.
         version: recorded with the worker.
+        lock_source: where the outside locks of jobs come from; it stays open when the worker ends.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Worker:
         observer: Observer | None = None,
         heartbeat_ttl: Micros = HEARTBEAT_TTL,
         version: str = "",
+        lock_source: LockSource | None = None,
     ) -> None:
         if concurrency < 1:
             raise ValueError(f"concurrency must be at least 1, not {concurrency}")
@@ -85,6 +88,7 @@ class Worker:
         self._roll = (dice or random.SystemRandom()).random
         self._observer = observer
         self._ttl = heartbeat_ttl
+        self._lock_source = lock_source
         self._thread: threading.Thread | None = None
         self._engine: Engine | None = None
         self._gate: StoreGate | None = None
@@ -187,6 +191,7 @@ class Worker:
                 zone=host.system_zone(),
                 heartbeat_ttl=self._ttl,
                 expect_renewal=lambda at: keeper.expect(at) if keeper is not None else None,
+                lock_source=self._lock_source,
             )
             keeper = Keeper(engine.duty, self._clock)
             executor = Executors(engine.inbox, Callbacks(store, gate, self.info.id, self._clock, engine.store_now))
@@ -224,6 +229,8 @@ class Worker:
             steps.append(keeper.end)
         if executor is not None:
             steps.append(executor.close)
+        if self._engine is not None:
+            steps.append(self._engine.locks.close)
         if self._give_up is not None:
             steps.append(self._give_up.cancel)
         for step in (*steps, gate.give_up, gate.close, loop.close):

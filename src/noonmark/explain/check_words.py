@@ -26,6 +26,9 @@ CHECKED: dict[tuple[str, str], tuple[str, str]] = {
     ("overlap", "any number at once"): ("any number at once", "不限"),
     ("overlap", "nobody in progress"): ("no other in progress", "没有其他在进行"),
     ("overlap", "nobody"): ("none", "没有"),
+    ("lock", "asked at the start"): ("asked for when it starts", "开始时申请"),
+    ("lock", "taken"): ("held by somebody else", "被他人持有"),
+    ("lock", "no answer"): ("no answer", "无应答"),
 }
 _DAYS = frozenset(("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"))
 _UNITS = {"ms": "毫秒", "s": "秒", "min": "分钟", "h": "小时", "d": "天"}
@@ -44,9 +47,18 @@ def told(name: str, text: str, lang: str) -> str:
             return _limit(text, zh)
         case "duplicate":
             return _duplicate(text, lang)
+        case "lock":
+            return _lock(text, zh)
         case "dependency":
             return ("、" if zh else ", ").join(_condition(part, zh) for part in text.split(", ")) if text else ""
     return text
+
+
+def _lock(text: str, zh: bool) -> str:
+    if match := re.fullmatch(r"ours, fence (\d+)", text):
+        return f"已持有，fence {match[1]}" if zh else text
+    name = text.removesuffix(" ours")
+    return (f"持有 {name}" if zh else f"{name} held by us") if name != text else text
 
 
 def _limit(text: str, zh: bool) -> str:

@@ -95,8 +95,10 @@ def _promises(store: Store, own: Sequence[Finding]) -> Iterable[Finding]:
             yield Finding(code=code, level="warn" if weak else "ok", sentence=sentence, remedy=remedy)
             break
     else:
-        sentence = "Nothing survives the end of the store's process: it is a store for tests and trials."
-        remedy = "Use sqlite:///PATH, postgresql:// or redis:// for what must not be lost."
+        sentence = "What was acknowledged may be gone when the store's process crashes."
+        remedy = (
+            "Set appendonly yes (Redis), synchronous_commit on (PostgreSQL), or use a store that keeps: sqlite:///PATH."
+        )
         yield Finding(code="durability_none", level="warn", sentence=sentence, remedy=remedy)
     if Capability.FAILOVER_LOSS in can and not any("replica" in f.code or "failover" in f.code for f in own):
         sentence = "There are replicas, and one that takes over may lack the last acknowledged writes."

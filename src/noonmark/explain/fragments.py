@@ -19,6 +19,8 @@ WAITED = {
     "waiting_for_resume": "waited_resume",
     "weekend_wait": "waited_weekday",
     "slot_wait": "waited_round",
+    "lock_wait": "waited_lock",
+    "lock_away": "waited_lock",
     "window_not_open": "waited_window",
     "handler_missing": "waited_handler",
     "start_failed": "waited_start",

@@ -28,6 +28,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "waited_resume": ("the job to be resumed", "任务恢复"),
     "waited_weekday": ("a weekday", "工作日"),
     "waited_round": ("the round before it to end", "上一轮结束"),
+    "waited_lock": ("its outside lock", "其外部锁"),
     "waited_window": ("its window to open", "时间窗开放"),
     "waited_handler": ("a worker with the code for it", "有其代码的 worker"),
     "waited_start": ("a start that held", "启动成功"),

@@ -28,6 +28,7 @@ _NAMES_ZH = {
     "duplicate": "去重",
     "dependency": "依赖",
     "overlap": "重叠",
+    "lock": "外部锁",
     "lease": "租约",
 }
 _SILENT = frozenset({"limit", "dependency", "overlap", "guard", "paused"})

@@ -120,12 +120,17 @@ class AdvisoryLocks:
     def _try_lock(self, connection: Connection, name: str, ttl: Micros) -> bool:
         row = connection.execute(self._lock, {"key": f"lock:{name}", "milliseconds": _milliseconds(ttl)}).fetchone()
         assert row is not None, "a SELECT without FROM has one row"
-        if row[1] != connection.pgconn.backend_pid:
+        if row[1] != self._pid_told_to(connection):
             raise LockUnusable(
                 f"{self.url} is a pooler that shares sessions, and an advisory lock belongs to a session;"
                 " leave kind=advisory away, or connect to the server itself"
             )
         return bool(row[0])
+
+    @staticmethod
+    def _pid_told_to(connection: Connection) -> int:
+        """Return the process id that was told when connecting; a pooler tells one of its own making."""
+        return connection.pgconn.backend_pid
 
     def renew(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Count the ttl anew if the session that holds the lock still lives; else None."""
@@ -139,7 +144,7 @@ class AdvisoryLocks:
         except psycopg.Error:
             self._end(name, token, session)
             return None
-        if row is None or row[0] != session.connection.pgconn.backend_pid:
+        if row is None or row[0] != self._pid_told_to(session.connection):
             self._end(name, token, session)
             return None
         return Grant(fence=session.fence, validity=ttl - drift(ttl))

@@ -8,7 +8,7 @@ Rule of the file: ``once`` may block and runs anywhere; how to wait between two 
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from collections.abc import Callable
 
@@ -43,9 +43,9 @@ class Course:
     ) -> None:
         self.service, self.name = service, name
         self._ttl, self._wait, self._renew, self._tell = ttl, wait, renew, tell
-        self._token = secrets.token_hex(16)
-        self._give_up_at = service.clock.boot() + wait
-        self._nap: Micros = min(NAP_FIRST, ttl)
+        self._token = os.urandom(16).hex()
+        self._give_up_at: Micros = -1
+        self._nap = NAP_FIRST
         self._trouble: LockError | None = None
         self._unsure = False
 
@@ -60,6 +60,8 @@ class Course:
             LockError: the service does not answer, and the time to wait is over.
         """
         asked_at = self.service.clock.boot()
+        if self._give_up_at < 0:
+            self._give_up_at = asked_at + self._wait
         try:
             grant = self.service.locks.acquire(self.name, self._ttl, self._token)
         except LockUnusable:
@@ -69,8 +71,6 @@ class Course:
         else:
             self._trouble = None
         if grant is not None:
-            # From here on the keeper may call back, so the callback has to know whom it is about.
-            told: list[Held] = []
             held = Held(
                 self.service,
                 self.name,
@@ -79,9 +79,8 @@ class Course:
                 grant,
                 asked_at=asked_at,
                 renew=self._renew,
-                tell=None if self._tell is None else lambda: self._say_lost(told),
+                tell=self._tell,
             )
-            told.append(held)
             if self.service.clock.boot() < held.trusted_until:
                 self.service.keeper.watch(held)
                 self._unsure = False
@@ -94,20 +93,25 @@ class Course:
             raise self._trouble or LockTaken(self._taken())
         return None
 
-    def _say_lost(self, told: list[Held]) -> None:
-        assert self._tell is not None
-        self._tell(told[0])
-
     def _taken(self) -> str:
         waited = f" and did not become free within {format_duration(self._wait)}" if self._wait else ""
         remedy = "" if self._wait else '; wait="30s" waits for it'
         return f'the lock "{self.name}" at {self.service.locks.url} is held by somebody else{waited}{remedy}'
 
-    def nap(self) -> Micros:
-        """Return how long to sleep before asking again: growing, bounded, spread by dice, never past the end."""
+    def nap(self, ring: Callable[[], None]) -> Micros:
+        """Return how long to sleep for the bell: growing, bounded, spread by dice; behind another waiter, to the end."""
+        left = max(0, self._give_up_at - self.service.clock.boot())
+        if not self.service.is_first(self.name, ring):
+            return left
         length = round(self._nap * (0.5 + self.service.dice()))
         self._nap = min(round(self._nap * _GROWTH), NAP_LONGEST)
-        return max(0, min(length, self._give_up_at - self.service.clock.boot()))
+        return min(length, left)
+
+    def once_in_turn(self, ring: Callable[[], None]) -> Held | None:
+        """Ask once if it is this waiter's turn, or its last chance; see ``once``."""
+        if self.service.is_first(self.name, ring) or self.service.clock.boot() >= self._give_up_at:
+            return self.once()
+        return None
 
     def abandon(self, held: Held | None) -> None:
         """Free what the caller did not get: a grant that came after all, or one whose answer was lost."""
@@ -118,17 +122,18 @@ class Course:
 
     def run(self) -> Held:
         """Ask until it is ours, in this thread."""
-        bell = threading.Event()
         held: Held | None = None
         done = False
         try:
             held = self.once()
             if held is None:
-                with self.service.bell(self.name, bell.set):
+                bell = threading.Event()
+                ring = bell.set  # one object: it is what tells waiters apart
+                with self.service.bell(self.name, ring):
                     while held is None:
-                        self.service.pause(bell, self.nap())
+                        self.service.pause(bell, self.nap(ring))
                         bell.clear()
-                        held = self.once()
+                        held = self.once_in_turn(ring)
             done = True
             return held
         finally:

@@ -9,13 +9,13 @@ a pause and whose threads have not run yet.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from datetime import timedelta
 
 from noonmark.core.durations import format_duration
 from noonmark.core.model import Micros
+from noonmark.locks import process
 from noonmark.locks.errors import LockLost
 from noonmark.locks.service import Service
 from noonmark.ports.lock import Grant, LockError
@@ -47,7 +47,7 @@ class Held:
         *,
         asked_at: Micros,
         renew: bool = True,
-        tell: Callable[[], None] | None = None,
+        tell: Callable[[Held], None] | None = None,
     ) -> None:
         self.name, self.token, self.fence = name, token, grant.fence
         self.service = service
@@ -56,9 +56,9 @@ class Held:
         self._renews = renew
         self._tell = tell
         self.was_lost = False
-        self._pid = os.getpid()
-        self._mutex = threading.Lock()
-        self._ended = threading.Event()
+        self._process = process.generation
+        self._mutex = threading.RLock()
+        self._ended: threading.Event | None = None
         self._state, self._why = _HELD, ""
         self._asking = False
         self._trusted_until = asked_at + grant.validity
@@ -76,13 +76,19 @@ class Held:
 
     def remaining(self) -> timedelta:
         """Return how long the lock may still be trusted if it were not renewed; zero when it is not held."""
-        left = self._trusted_until - self._clock.boot() if self._state is _HELD and os.getpid() == self._pid else 0
+        left = (
+            self._trusted_until - self._clock.boot()
+            if self._state is _HELD and process.generation == self._process
+            else 0
+        )
         return timedelta(microseconds=max(0, left))
 
     @property
     def lost(self) -> bool:
         """True once the lock is not ours any more, or may not be; a lock that was released is not lost."""
-        if os.getpid() != self._pid:  # first: what follows may wait for threads that a forked process has not
+        if (
+            process.generation != self._process
+        ):  # first: what follows may wait for threads that a forked process has not
             return True
         if self._state is _HELD and self._clock.boot() >= self._trusted_until:
             self.lose("it was not renewed in time")
@@ -90,6 +96,11 @@ class Held:
 
     def wait_lost(self, timeout: float | None = None) -> bool:
         """Wait until the lock is lost or released, at most ``timeout`` seconds; return True if it is lost."""
+        with self._mutex:
+            if self._state is not _HELD:
+                return self._state is _LOST
+            if self._ended is None:  # made for those who wait: few do
+                self._ended = threading.Event()
         self._ended.wait(timeout)
         return self.lost
 
@@ -110,12 +121,12 @@ class Held:
     @property
     def is_own_process(self) -> bool:
         """False in a process that was forked while the lock was held."""
-        return os.getpid() == self._pid
+        return process.generation == self._process
 
     @property
     def why(self) -> str:
         """Why the lock is not held any more, as the end of a sentence; empty while it is."""
-        if os.getpid() != self._pid:
+        if process.generation != self._process:
             return "it belongs to the process that this one was forked from"
         return self._why
 
@@ -139,7 +150,7 @@ class Held:
         Raises:
             LockError: no answer; the lock is not renewed any more and frees itself within its ttl.
         """
-        if os.getpid() != self._pid:
+        if process.generation != self._process:
             return False
         self.was_lost = was_lost = self.lost
         with self._mutex:
@@ -148,8 +159,7 @@ class Held:
             if self._state is _HELD:
                 self._why = "it was released"
             self._state = _RELEASED
-        self.service.keeper.forget(self)
-        self._ended.set()
+        self._end()
         freed = self.service.locks.release(self.name, self.token)
         if freed:
             self.service.ring(self.name)
@@ -208,10 +218,14 @@ class Held:
                 return
             self._state = _LOST
             self._why = self._why or why
-        self.service.keeper.forget(self)
-        self._ended.set()
+        self._end()
         if self._tell is not None:
-            self._tell()
+            self._tell(self)
+
+    def _end(self) -> None:
+        self.service.keeper.forget(self)
+        if self._ended is not None:
+            self._ended.set()
 
     def __repr__(self) -> str:
         left = format_duration(self.remaining() // timedelta(microseconds=1) // 1000 * 1000)

@@ -23,7 +23,8 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from noonmark.core.durations import format_duration, parse_duration
-from noonmark.core.model import Micros
+from noonmark.core.model import SECOND, Micros
+from noonmark.locks import process
 from noonmark.locks.asking import Course
 from noonmark.locks.checks import check
 from noonmark.locks.errors import LockLost
@@ -108,10 +109,10 @@ class Lock:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()
         self._busy = False
         self._held = self._task = None
-        self._pid = os.getpid()
+        self._process = process.generation
 
     @property
     def held(self) -> Held | None:
@@ -192,7 +193,7 @@ class Lock:
     # -- both -----------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        if os.getpid() != self._pid:  # what is held here is held by the parent
+        if process.generation != self._process:  # what is held here is held by the parent
             self._begin_anew()
         with self._mutex:
             if self._busy or self._held is not None:
@@ -327,24 +328,24 @@ async def _course_in_task(course: Course) -> Held:
     def ring() -> None:
         loop.call_soon_threadsafe(bell.set)
 
-    held = await _once_in_task(course)
+    held = await _once_in_task(course, course.once)
     if held is not None:
         return held
     try:
         with course.service.bell(course.name, ring):
             while held is None:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(bell.wait(), course.nap() / 1_000_000)
+                    await asyncio.wait_for(bell.wait(), course.nap(ring) / SECOND)
                 bell.clear()
-                held = await _once_in_task(course)
+                held = await _once_in_task(course, lambda: course.once_in_turn(ring))
     except asyncio.CancelledError:
         course.abandon(None)
         raise
     return held
 
 
-async def _once_in_task(course: Course) -> Held | None:
-    future = _submit(course.once)
+async def _once_in_task(course: Course, ask: Callable[[], Held | None]) -> Held | None:
+    future = _submit(ask)
     try:
         return await asyncio.wrap_future(future)
     except asyncio.CancelledError:

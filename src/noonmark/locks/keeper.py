@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _FAR: Micros = 1 << 62
 _LINGER: Micros = 5 * SECOND
 """How long the thread stays when nothing is held: a loop that locks and unlocks must not start one each time."""
+_LONGEST: Micros = 60 * SECOND
+"""The longest sleep: a suspended machine wakes up with an older idea of how long is left."""
 _LOG = logging.getLogger("noonmark.locks")
 
 
@@ -38,13 +40,14 @@ class Keeper:
         self.clock = clock or SystemClock()
         self.by_hand = by_hand
         self._held: dict[int, Held] = {}
-        self._changed = threading.Condition()
+        self._mutex = threading.RLock()  # a signal handler may free a lock while its own thread is in here
+        self._changed = threading.Condition(self._mutex)
         self._wake_at: Micros = _FAR
         self._running = False
 
     def watch(self, held: Held) -> None:
         """Begin to renew a lock and to watch its trust."""
-        with self._changed:
+        with self._mutex:
             self._held[id(held)] = held
             if self.by_hand:
                 return
@@ -57,7 +60,7 @@ class Keeper:
 
     def look_again(self, held: Held) -> None:
         """Notice that a lock's times have changed."""
-        with self._changed:
+        with self._mutex:
             if id(held) in self._held:
                 self._wake_by(held.next_at)
 
@@ -69,20 +72,20 @@ class Keeper:
 
     def forget(self, held: Held) -> None:
         """Stop watching a lock."""
-        with self._changed:
+        with self._mutex:
             self._held.pop(id(held), None)
 
     def turn(self) -> Micros:
         """Do what is due and return when the next thing is (boot clock)."""
         now = self.clock.boot()
-        with self._changed:
+        with self._mutex:
             held_now = list(self._held.values())
         for held in held_now:
             if now >= held.trusted_until:
                 held.lose("it was not renewed in time")
             elif now >= held.next_at:
                 held.ask_for_renewal()
-        with self._changed:
+        with self._mutex:
             return self._next()
 
     def _next(self) -> Micros:
@@ -90,10 +93,10 @@ class Keeper:
 
     def _keep(self) -> None:
         while True:
-            with self._changed:
+            with self._mutex:
                 left = self._wake_at - self.clock.boot()
                 if left > 0:
-                    told = self._changed.wait(min(left, _LINGER) / SECOND)
+                    told = self._changed.wait(min(left, _LONGEST if self._held else _LINGER) / SECOND)
                     if not told and not self._held and self._wake_at == _FAR:
                         self._running = False
                         return
@@ -104,7 +107,7 @@ class Keeper:
             except Exception:  # a lock that is not renewed is lost; the others must not be lost with it
                 _LOG.exception("the lock keeper failed; it goes on")
                 earliest = self.clock.boot() + SECOND
-            with self._changed:
+            with self._mutex:
                 self._wake_at = max(earliest, self._next())
 
 

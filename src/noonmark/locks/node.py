@@ -9,6 +9,7 @@ Rule of the file: a connection whose answer did not come in time is closed, or i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from noonmark.core.model import SECOND, Micros
@@ -17,9 +18,8 @@ from noonmark.locks.scripts import script
 from noonmark.ports.clock import Clock
 from noonmark.ports.lock import LockError
 
-SLOW_TO_FAIL: Micros = 20_000
 LEFT_ALONE: Micros = SECOND
-"""How long a server is not asked that took its time to fail; one that refuses at once costs nothing and is asked."""
+"""How long a server is not asked that was waited for in vain; one that refuses at once costs nothing and is asked."""
 
 
 class _Away:
@@ -31,8 +31,36 @@ AWAY: Final = _Away()
 """Stands for the answer that did not come."""
 
 
+class Command:
+    """One script with its arguments, packed once for all nodes."""
+
+    __slots__ = ("_packed", "name", "tail", "until")
+
+    def __init__(self, name: str, tail: tuple[str | int, ...], until: Micros) -> None:
+        self.name, self.tail, self.until = name, tail, until
+        self._packed: Any = None
+
+    def packed_by(self, connection: Any) -> Any:
+        """Return the bytes to send."""
+        if self._packed is None:
+            self._packed = connection.pack_command("EVALSHA", script(self.name).sha, *self.tail)
+        return self._packed
+
+
+@dataclass(slots=True)
+class Line:
+    """A connection on which a command was sent."""
+
+    connection: Any
+    is_used: bool  # it has answered before, so the server may have hung up meanwhile
+
+
 class Node:
-    """One server, its connections, and why it did not answer last time."""
+    """One server, its connections, and why it did not answer last time.
+
+    Args:
+        timeout: how long to wait for a connection, and for an answer.
+    """
 
     def __init__(self, host: str, port: int, *, timeout: Micros, tls: bool, clock: Clock, **common: Any) -> None:
         import redis
@@ -50,63 +78,84 @@ class Node:
             protocol=2,
             **common,
         )
+        self._timeout = seconds
         self._errors = (redis.RedisError, OSError)
+        self._unknown = redis.exceptions.NoScriptError
+        self._hung_up, self._too_slow = (redis.ConnectionError, OSError), (redis.TimeoutError, TimeoutError)
         self._clock = clock
         self._ask_from: Micros = 0
+        self._idle: list[Any] = []
         self.place = f"{host}:{port}"
         self.trouble: LockError | None = None
         self.reason = ""
 
-    def send(self, command: Sequence[str | int]) -> Any:
-        """Send a command and return the connection to read from, or None if that was not possible."""
-        if self._clock.boot() < self._ask_from:
-            return None
+    def send(self, command: Command, *, anew: bool = False) -> Line | None:
+        """Send a command, on a new connection if ``anew``; None if that was not possible."""
         began = self._clock.boot()
-        connection: Any = None
+        if began < self._ask_from:
+            return None
+        connection: Any = None if anew else self._take()
+        is_used = connection is not None
         try:
-            connection = self._client.connection_pool.get_connection()
-            connection.send_command(*command)
+            if connection is None:
+                connection = self._client.connection_pool.make_connection()
+            connection.send_packed_command(command.packed_by(connection))  # connects if need be
         except self._errors as error:
             self._give_up(connection, error)
-            if self._clock.boot() - began > SLOW_TO_FAIL:
-                self._ask_from = self._clock.boot() + LEFT_ALONE
+            if is_used and isinstance(error, self._hung_up) and not isinstance(error, self._too_slow):
+                return self.send(command, anew=True)
+            now = self._clock.boot()
+            if now - began > self._timeout * SECOND / 2:
+                self._ask_from = now + LEFT_ALONE
             return None
-        return connection
+        return Line(connection, is_used)
 
-    def read(self, connection: Any, within: float, name: str, tail: Sequence[str | int]) -> Any:
-        """Return the answer, or AWAY if none came within so many seconds."""
-        from redis.exceptions import NoScriptError
-
+    def _take(self) -> Any:
         try:
-            if not connection.can_read(max(0.0, within)):
-                raise TimeoutError(f"no answer within {within * 1000:.0f} ms")
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def read(self, line: Line, command: Command) -> Any:
+        """Return the answer, or AWAY if none came in time."""
+        connection, within = line.connection, (command.until - self._clock.boot()) / SECOND
+        try:
+            # The connection's own timeout is nearly what is left, as a rule; then one system call less is needed.
+            if within < 0.9 * self._timeout and not connection.can_read(max(0.0, within)):
+                raise TimeoutError(f"no answer within {max(0.0, within) * 1000:.0f} ms")
             try:
                 answer = connection.read_response()
-            except NoScriptError:
-                connection.send_command("EVAL", script(name).text, *tail)
+            except self._unknown:
+                connection.send_command("EVAL", script(command.name).text, *command.tail)
                 answer = connection.read_response()
         except self._errors as error:
             self._give_up(connection, error)
+            if line.is_used and isinstance(error, self._hung_up) and not isinstance(error, self._too_slow):
+                return self._read_anew(command)
             return AWAY
         except BaseException:
-            self.drop(connection)
+            connection.disconnect()
             raise
-        self._client.connection_pool.release(connection)
+        self._idle.append(connection)
         self.trouble = None
         return answer
+
+    def _read_anew(self, command: Command) -> Any:
+        """Ask again on a new connection: the old one had died while it was idle, or after the command was carried out."""
+        line = self.send(command, anew=True)
+        answer = AWAY if line is None else self.read(line, command)
+        # Whether nothing was freed now because it was freed then, nobody knows.
+        return AWAY if command.name == "release" and answer == 0 else answer
 
     def _give_up(self, connection: Any, error: Exception) -> None:
         self.trouble, self.reason = translated(self.place, error), str(error) or type(error).__name__
         if connection is not None:
-            self.drop(connection)
-
-    def drop(self, connection: Any) -> None:
-        """Close a connection whose answer nobody will read."""
-        connection.disconnect()
-        self._client.connection_pool.release(connection)
+            connection.disconnect()
 
     def close(self) -> None:
         """Close the connections."""
+        while self._idle:
+            self._idle.pop().disconnect()
         self._client.close()
 
 
@@ -114,20 +163,18 @@ def ask_all(
     nodes: Sequence[Node], name: str, keys: tuple[str, ...], args: Sequence[str | int], *, within: Micros, clock: Clock
 ) -> list[Any]:
     """Run one script on every node at the same time and return the answers, AWAY where none came ``within`` that time."""
-    tail = (len(keys), *keys, *args)
-    command = ("EVALSHA", script(name).sha, *tail)
-    answers: list[Any] = [AWAY] * len(nodes)
-    open_: dict[int, Any] = {}
+    command = Command(name, (len(keys), *keys, *args), clock.boot() + within)
+    lines: list[Line | None] = []
+    read = 0
     try:
-        for place, node in enumerate(nodes):
-            connection = node.send(command)
-            if connection is not None:
-                open_[place] = connection
-        until = clock.boot() + within
-        for place in list(open_):
-            connection = open_.pop(place)
-            answers[place] = nodes[place].read(connection, (until - clock.boot()) / SECOND, name, tail)
+        lines = [node.send(command) for node in nodes]
+        command.until = clock.boot() + within
+        answers = []
+        for node, line in zip(nodes, lines, strict=True):
+            read += 1
+            answers.append(AWAY if line is None else node.read(line, command))
+        return answers
     finally:
-        for place, connection in open_.items():  # only after an interruption
-            nodes[place].drop(connection)
-    return answers
+        for line in lines[read:]:  # only after an interruption: nobody will read these answers
+            if line is not None:
+                line.connection.disconnect()

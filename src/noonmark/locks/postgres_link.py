@@ -6,7 +6,6 @@ transaction mode does no harm; a statement that takes too long is given up toget
 
 from __future__ import annotations
 
-import os
 import select
 import threading
 import time
@@ -18,12 +17,14 @@ import psycopg
 from psycopg import sql
 
 from noonmark.core.urls import without_secrets
+from noonmark.locks import process
 from noonmark.locks.errors import LockUrlError
 from noonmark.ports.lock import LockError, LockUnusable
 
 TIMEOUT = 5.0
 """Seconds for connecting and for each statement; the end of trust is watched apart."""
 _IDLE_KEPT = 8
+_SCHEMA = "CREATE SCHEMA IF NOT EXISTS {schema}"
 _OURS = {"kind", "schema"}
 _ACTS = ("28", "42501", "3D000", "3F000", "42P01", "53100", "0A000")
 """Classes of SQLSTATE that stay until somebody acts: no access, no rights, no such database or table, disk full."""
@@ -76,10 +77,13 @@ class Link:
         self._mutex = threading.Lock()
         self._idle: list[Connection] = []
         self._prepared = self._closed = False
-        self._pid = os.getpid()
+        self._process = process.generation
 
     def text(self, statement: str) -> sql.Composed:
-        """Return a statement with the schema's name in it."""
+        """Return a statement that takes values, with the schema's name in it (a percent sign would begin a value)."""
+        return sql.SQL(statement).format(schema=sql.Identifier(self.schema.replace("%", "%%")))
+
+    def _ddl(self, statement: str) -> sql.Composed:
         return sql.SQL(statement).format(schema=sql.Identifier(self.schema))
 
     # -- one statement --------------------------------------------------------------------------
@@ -115,7 +119,7 @@ class Link:
 
     def take(self) -> Connection:
         """Return a connection that looks alive, and prepare the tables if nobody has."""
-        if os.getpid() != self._pid:
+        if process.generation != self._process:
             raise LockUnusable(
                 f"{self.url} was opened before this process was forked; open it again in the new process"
             )
@@ -152,17 +156,18 @@ class Link:
 
     def _prepare(self, connection: Connection) -> None:
         """Make what is missing; where everything is there, nothing but the right to use it is needed."""
-        found = connection.execute("SELECT to_regclass(%s)", (f'"{self.schema}".{self._needed}',)).fetchone()
+        quoted = self.schema.replace('"', '""')
+        found = connection.execute("SELECT to_regclass(%s)", (f'"{quoted}".{self._needed}',)).fetchone()
         if found is not None and found[0] is not None:
             return
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"noonmark {self.schema}",))
-            for statement in ("CREATE SCHEMA IF NOT EXISTS {schema}", *self._tables):
-                connection.execute(self.text(statement))
+            for statement in (_SCHEMA, *self._tables):
+                connection.execute(self._ddl(statement))
 
     def close(self) -> None:
         """Close every connection."""
-        if os.getpid() != self._pid:
+        if process.generation != self._process:
             return
         with self._mutex:
             self._closed = True
@@ -180,9 +185,10 @@ class Link:
 
     def _remedy(self, state: str) -> str:
         if state in ("42501", "3F000", "42P01"):
-            made = "; ".join(" ".join(self.text(statement).as_string(None).split()) for statement in self._tables)
+            wanted = (_SCHEMA, *self._tables)
+            made = "; ".join(" ".join(self._ddl(statement).as_string(None).split()) for statement in wanted)
             return (
-                f'Let a user who may do so run: CREATE SCHEMA "{self.schema}"; {made}; '
+                f"Let a user who may do so run: {made}; "
                 "and grant this one USAGE on the schema and SELECT, INSERT, UPDATE, DELETE on its tables."
             )
         if state == "53100":

@@ -9,31 +9,28 @@ Rule of the file: the key is ``lock:{name}`` and its value the token, so plain `
 
 from __future__ import annotations
 
-import os
+from functools import lru_cache
 from typing import Any
 
 from noonmark.core.model import DAY, Micros
 from noonmark.core.urls import without_secrets
+from noonmark.locks import process
 from noonmark.locks.checks import check, drift
-from noonmark.locks.redis_link import connect, run_script, translated
+from noonmark.locks.redis_link import connect, run_on_pool, run_script, translated
 from noonmark.ports.lock import Grant, LockUnusable
 
 FENCE_MEMORY: Micros = DAY
 """How much longer than the lock its fences are remembered: longer than any clock is set back, short enough to be bounded."""
 
 
-def lock_key(name: str) -> str:
-    """Return the key of a lock."""
-    return f"lock:{name}"
-
-
-def fence_key(name: str) -> str:
-    """Return the key of its fence memory, in the same slot of a cluster."""
-    key = lock_key(name)
+@lru_cache(maxsize=4096)
+def keys_of(name: str) -> tuple[str, str]:
+    """Return the key of a lock and that of its fence memory, in the same slot of a cluster."""
+    key = f"lock:{name}"
     begin = key.find("{")
     end = key.find("}", begin + 1)
     tag = key[begin + 1 : end] if 0 <= begin < end - 1 else key
-    return f"fence:{{{tag}}}" if tag == key else f"fence:{{{tag}}}:{key}"
+    return key, f"fence:{{{tag}}}" if tag == key else f"fence:{{{tag}}}:{key}"
 
 
 class RedisLocks:
@@ -49,16 +46,18 @@ class RedisLocks:
     def __init__(self, url: str = "", *, client: Any = None) -> None:
         from redis import exceptions
 
-        self._errors = (exceptions.RedisError, OSError)
+        self._errors = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
         self._broken = exceptions.ConnectionError
         self._owned = client is None
         self._cluster = url.startswith("redis+cluster:")
-        self._pid = os.getpid()
+        self._process = process.generation
         self._url = without_secrets(url) if url else "redis (a client of the caller)"
         try:
             self._client = connect(url) if client is None else client
         except self._errors as error:  # a cluster is asked for its nodes at once
             raise translated(self._url, error) from error
+        # A cluster chooses among many pools, and a caller's client may be anything that has evalsha.
+        self._pool = getattr(self._client, "connection_pool", None) if self._owned and not self._cluster else None
 
     @property
     def url(self) -> str:
@@ -75,25 +74,27 @@ class RedisLocks:
 
     def _hold(self, how: str, name: str, ttl: Micros, token: str) -> Grant | None:
         check(name, token, ttl)
-        if self._cluster and "}" in name and fence_key(name).startswith("fence:{lock:"):
+        keys = keys_of(name)
+        if self._cluster and "}" in name and keys[1].startswith("fence:{lock:"):
             raise ValueError(f'in a cluster a lock\'s name cannot have a lone or empty brace: "{name}"')
         milliseconds = -(-ttl // 1000)
         memory = milliseconds + FENCE_MEMORY // 1000
-        keys = lock_key(name), fence_key(name)
         answer = self._run("hold", keys, token, milliseconds, memory, how, again=True)
         return None if answer is None else Grant(fence=int(answer[0]), validity=ttl - drift(ttl))
 
     def release(self, name: str, token: str) -> bool:
         """Free the lock if ``token`` holds it."""
         check(name, token)
-        return bool(self._run("release", (lock_key(name),), token))
+        return bool(self._run("release", keys_of(name)[:1], token))
 
     def _run(self, name: str, keys: tuple[str, ...], *args: str | int, again: bool = False) -> Any:
-        if os.getpid() != self._pid and self._owned:
+        if process.generation != self._process and self._owned:
             raise LockUnusable(
                 f"{self._url} was opened before this process was forked; open it again in the new process"
             )
         try:
+            if self._pool is not None:
+                return run_on_pool(self._pool, name, keys, *args)
             return run_script(self._client, name, keys, *args)
         except self._errors as error:
             # A connection that died while idle costs a repetition where that changes nothing.  A release repeated after
@@ -104,5 +105,5 @@ class RedisLocks:
 
     def close(self) -> None:
         """Close the client if it is ours."""
-        if self._owned and os.getpid() == self._pid:
+        if self._owned and process.generation == self._process:
             self._client.close()

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from noonmark.core.urls import without_secrets
 from noonmark.locks.errors import LockUrlError
+from noonmark.locks.scripts import script
 from noonmark.locks.urls import hosts
 from noonmark.ports.lock import LockError, LockUnusable
 
@@ -22,8 +23,6 @@ _PLAIN = {"redis": "redis", "valkey": "redis", "rediss": "rediss", "valkeys": "r
 _OURS = {"namespace"}
 """Options that mean something to the store at the same URL and nothing to a lock."""
 _TLS = ("ssl", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname")
-_ACTS = ("NOPERM", "OOM", "MISCONF", "WRONGTYPE", "NOAUTH", "WRONGPASS")
-"""What begins an error that stays until somebody acts."""
 
 
 def connect(url: str, *, timeout: float = TIMEOUT) -> Any:
@@ -112,37 +111,72 @@ def _password(parts: Any) -> str | None:
 
 def run_script(client: redis.Redis, name: str, keys: tuple[str, ...], *args: str | int | bytes) -> Any:
     """Run one script by its digest, or by its text where the server does not know it (any more)."""
-    from redis.exceptions import NoScriptError
-
-    from noonmark.locks.scripts import script
-
     found = script(name)
     try:
         return client.evalsha(found.sha, len(keys), *keys, *args)
-    except NoScriptError:
+    except Exception as error:
+        if not _is_unknown(error):
+            raise
         return client.eval(found.text, len(keys), *keys, *args)
+
+
+def run_on_pool(pool: Any, name: str, keys: tuple[str, ...], *args: str | int | bytes) -> Any:
+    """Do what ``run_script`` does with a connection of the client's pool, without its wrappings.
+
+    Between two commands of a lock the client's retries, callbacks and instruments are a third of the time.
+    """
+    found = script(name)
+    connection = pool.get_connection()
+    try:
+        connection.send_command("EVALSHA", found.sha, len(keys), *keys, *args)
+        answer = connection.read_response()
+    except Exception as error:
+        if not _is_unknown(error):
+            connection.disconnect()
+            raise
+        connection.send_command("EVAL", found.text, len(keys), *keys, *args)
+        answer = connection.read_response()
+    except BaseException:
+        connection.disconnect()  # interrupted: its next answer would be somebody else's
+        raise
+    finally:
+        pool.release(connection)
+    return answer
+
+
+def _is_unknown(error: Exception) -> bool:
+    from redis.exceptions import NoScriptError
+
+    return isinstance(error, NoScriptError)
 
 
 def translated(where: str, error: Exception) -> LockError:
     """Return the lock error that says what this client error means to a person."""
-    from redis import exceptions
-
-    said = str(error) or type(error).__name__
-    if isinstance(error, (exceptions.AuthenticationError, exceptions.AuthorizationError)) or said.startswith(_ACTS):
-        return LockUnusable(f"{where} refuses to serve locks: {said}. {_remedy(said)}")
+    said = (str(error) or type(error).__name__).rstrip(".")
+    remedy = _remedy(error, said)
+    if remedy:
+        return LockUnusable(f"{where} refuses to serve locks: {said}. {remedy}")
     return LockError(f"{where} does not answer: {said}. Whether the lock was taken is unknown; it frees itself.")
 
 
-def _remedy(said: str) -> str:
-    if said.startswith("OOM"):
+def _remedy(error: Exception, said: str) -> str:
+    """Return what a person has to do, or nothing where waiting may help."""
+    from redis import exceptions
+
+    if isinstance(error, (exceptions.AuthenticationError, exceptions.AuthorizationError)) or said.startswith("NOAUTH"):
+        return "Check user and password in the URL."
+    # Inside a script, older servers give their refusals no class of its own.
+    if isinstance(error, exceptions.NoPermissionError) or "can't run this command" in said or "ACL failure" in said:
+        return (
+            "Allow this user the keys lock:* and fence:* and the commands"
+            " eval evalsha get set del pexpire hmget hget hset time."
+        )
+    if isinstance(error, exceptions.OutOfMemoryError):
         return "Give it more memory (maxmemory)."
     if said.startswith("MISCONF"):
         return "Mend its persistence: see its log, often the disk is full."
     if said.startswith("WRONGTYPE"):
         return "The key holds something that is no lock; choose another name."
-    if said.startswith("NOPERM"):
-        return (
-            "Allow this user the keys lock:* and fence:* and the commands"
-            " eval evalsha get set del pexpire hmget hset time."
-        )
-    return "Check user and password in the URL."
+    if said.startswith("DB index"):
+        return "Choose another database number in the URL."
+    return ""

@@ -15,7 +15,6 @@ granted; the time all this took is taken off the trust.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from noonmark.core.durations import parse_duration
 from noonmark.core.model import DAY, SECOND, Micros
 from noonmark.core.urls import without_secrets
+from noonmark.locks import process
 from noonmark.locks.checks import check, drift
 from noonmark.locks.errors import LockUrlError
 from noonmark.locks.node import AWAY, Node, ask_all
@@ -49,7 +49,7 @@ class Redlock:
 
     def __init__(self, url: str, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._pid = os.getpid()
+        self._process = process.generation
         self.url = without_secrets(url)
         self._patience, self._nodes = _read(url, self._clock)
         self._quorum = len(self._nodes) // 2 + 1
@@ -113,7 +113,7 @@ class Redlock:
         return self._ask("hold", (_lock(name), _fence(name)), token, milliseconds, memory, how, ttl=ttl)
 
     def _ask(self, script: str, keys: tuple[str, ...], *args: str | int, ttl: Micros) -> list[Any]:
-        if os.getpid() != self._pid:
+        if process.generation != self._process:
             raise LockUnusable(
                 f"{self.url} was opened before this process was forked; open it again in the new process"
             )
@@ -135,7 +135,7 @@ class Redlock:
 
     def close(self) -> None:
         """Close the connections."""
-        if os.getpid() == self._pid:
+        if process.generation == self._process:
             for node in self._nodes:
                 node.close()
 

@@ -55,7 +55,7 @@ class Service:
         self.keeper = keeper or keepers.shared()
         self.clock = self.keeper.clock
         self.pause = pause or _wait
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._working = False
         self._bells: dict[str, list[Callable[[], None]]] = {}
@@ -109,7 +109,11 @@ class Service:
 
     @contextmanager
     def bell(self, name: str, ring: Callable[[], None]) -> Iterator[None]:
-        """Have ``ring`` called, from any thread, whenever this process frees that lock while the block lasts."""
+        """Wait for a lock while the block lasts, behind those of this process who wait for it already.
+
+        Only the first of them asks the service; ``ring`` is called, from any thread, when it has reason to ask: the
+        lock was freed in this process, or whoever was first has gone.
+        """
         with self._mutex:
             self._bells.setdefault(name, []).append(ring)
         try:
@@ -117,17 +121,28 @@ class Service:
         finally:
             with self._mutex:
                 rings = self._bells[name]
+                was_first = rings[0] is ring
                 rings.remove(ring)
+                following = rings[0] if rings and was_first else None
                 if not rings:
                     del self._bells[name]
+            if following is not None:
+                following()
+
+    def is_first(self, name: str, ring: Callable[[], None]) -> bool:
+        """Say whether this is the waiter that asks the service."""
+        with self._mutex:
+            rings = self._bells.get(name)
+            return not rings or rings[0] is ring
 
     def ring(self, name: str) -> None:
-        """Tell those who wait for a lock in this process that it is free."""
+        """Tell the first who waits for a lock in this process that it is free."""
         if name in self._bells:
             with self._mutex:
-                rings = list(self._bells.get(name, ()))
-            for ring in rings:
-                ring()
+                rings = self._bells.get(name)
+                first = rings[0] if rings else None
+            if first is not None:
+                first()
 
     def dice(self) -> float:
         """Return a number in [0, 1)."""

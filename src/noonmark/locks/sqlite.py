@@ -24,6 +24,7 @@ from urllib.parse import parse_qsl, unquote
 import apsw
 
 from noonmark.core.model import DAY, SECOND, Micros
+from noonmark.locks import process
 from noonmark.locks.checks import check
 from noonmark.locks.errors import LockUrlError
 from noonmark.ports.clock import Clock, SystemClock
@@ -109,7 +110,8 @@ class SqliteLocks:
         self._path = path_of(url)
         self.url = f"sqlite:///{os.fspath(self._path).removesuffix(SUFFIX)}"
         self._clock = clock or SystemClock()
-        self._pid = os.getpid()
+        self._boot_id = self._clock.boot_id()
+        self._process = process.generation
         self._grants = 0
         self._mutex, self._renewal_mutex = threading.Lock(), threading.Lock()
         self._connection = self._open()
@@ -182,7 +184,7 @@ class SqliteLocks:
         self._run(_SWEEP, "", "", DAY)
 
     def _run(self, statement: str, name: str, token: str, ttl: Micros = 0, *, renewal: bool = False) -> int | None:
-        if os.getpid() != self._pid:
+        if process.generation != self._process:
             raise LockUnusable(
                 f"{self.url} was opened before this process was forked; open it again in the new process"
             )
@@ -196,7 +198,7 @@ class SqliteLocks:
                 "kept": ttl,
                 "wall": clock.wall(),
                 "now": clock.boot(),
-                "boot_id": clock.boot_id(),
+                "boot_id": self._boot_id,
             }
             try:
                 rows = connection.execute(statement, values).fetchall()
@@ -224,7 +226,7 @@ class SqliteLocks:
 
     def close(self) -> None:
         """Close the file."""
-        if os.getpid() == self._pid:
+        if process.generation == self._process:
             self._connection.close()
             self._renewals.close()
 

@@ -88,7 +88,12 @@ class Archive(Protocol):
         ...
 
     def export_page(self, cursor: str, limit: int) -> Page:
-        """Read at most ``limit`` records from ``cursor`` on ("" = from the beginning), kind after kind, in a fixed order."""
+        """Read at most ``limit`` records from ``cursor`` on, kind after kind, in a fixed order.
+
+        Args:
+            cursor: "" = from the beginning, the name of a kind = from its first record, else one that a page gave.
+            limit: most records of the page.
+        """
         ...
 
     def import_page(self, source: str, page: Page) -> None:

@@ -8,10 +8,11 @@ Times are lengths in microseconds; no instant of one machine is compared with on
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from noonmark.core.model import Micros
+from noonmark.core.model import LockRule, Micros
 
 
 class LockError(Exception):
@@ -61,4 +62,55 @@ class Locks(Protocol):
 
     def close(self) -> None:
         """Give back connections and threads.  Calling it twice does no harm."""
+        ...
+
+
+class KeptLock(Protocol):
+    """A lock that is held and kept for a run: it is renewed by itself until it is given back or lost."""
+
+    @property
+    def fence(self) -> int:
+        """Greater than that of every earlier holder."""
+        ...
+
+    @property
+    def lost(self) -> bool:
+        """True once it is not ours any more, or may not be."""
+        ...
+
+    def release(self) -> None:
+        """Give it back.
+
+        Raises:
+            LockError: no answer; it is not renewed any more and frees itself within its ttl.
+        """
+        ...
+
+    def abandon(self) -> None:
+        """Stop renewing and do not give it back: what runs under it may not have ended."""
+        ...
+
+
+class LockSource(Protocol):
+    """Where the locks of jobs come from.  Safe to use from several threads."""
+
+    def keep(self, rule: LockRule, name: str, on_lost: Callable[[], None]) -> KeptLock | None:
+        """Take a job's lock if it is free, and keep it; None when somebody holds it.
+
+        Args:
+            rule: where and for how long.
+            name: the lock's name, rendered.
+            on_lost: called at most once, from any thread, when it is lost while it is kept.
+
+        Raises:
+            LockError: the service does not answer, or the rule names none; the message says what to do.
+        """
+        ...
+
+    def place(self, rule: LockRule) -> str:
+        """Return where the rule's lock is, without secrets; "" when that is not known."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections and threads."""
         ...

@@ -18,7 +18,7 @@ from noonmark.rules.tree import Map, Mark, find_mark, nearest, plain
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _DURATIONS = frozenset(
-    {"timeout", "lease", "delay", "every", "max_delay", "recheck", "base", "jitter", "cap", "length"}
+    {"timeout", "lease", "delay", "every", "max_delay", "recheck", "base", "jitter", "cap", "length", "ttl"}
 )
 _TYPES = {
     "string_type": "text",
@@ -81,7 +81,7 @@ def build_job(name: str, fields: Map, defaults: Map | None, source: str, reporte
     return job
 
 
-_WHOLE = frozenset({"schedule", "window", "params", "each", "command"})
+_WHOLE = frozenset({"schedule", "window", "params", "each", "command", "lock"})
 """Parts that say nothing when one of their fields is missing; in others only the wrong field is left out."""
 
 
@@ -221,6 +221,7 @@ def _to_job(name: str, spec: schema.JobIn, source: str, say: parts.Say) -> Job:
         timeout=timeout,
         lease=lease,
         overlap=spec.overlap,
+        lock=None if spec.lock is None else parts.lock(spec.lock.model_dump(), ("lock",), say),
         on_lost=spec.on_lost,
         max_takeovers=spec.max_takeovers,
         business_date=spec.business_date,

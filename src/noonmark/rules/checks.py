@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from noonmark.core import cron, durations, keys, times
 from noonmark.core.model import PAYLOAD_LIMIT, SECOND, At, Cron, Every, FlagSet, Job, Succeeded, Window
+from noonmark.core.urls import lock_kind
 from noonmark.rules.parts import Say
 from noonmark.rules.tree import nearest
 
@@ -167,6 +168,27 @@ def _conditions(job: Job, say: Say) -> None:
             say(("depends_on", index, name), "bad_key", error=problem)
 
 
+def _lock(job: Job, say: Say) -> None:
+    lock = job.lock
+    if lock is None:
+        return
+    if not lock.name.strip():
+        say(("lock", "name"), "bad_lock", error="it has no name", error_zh="没有写 name")
+        return
+    for problem in keys.check_names(lock.name, job):
+        say(("lock", "name"), "bad_key", error=problem)
+    scheme, separator, _ = lock.at.partition("://")
+    if lock.at and not separator and not lock.at.startswith("env:"):
+        say(("lock", "at"), "bad_lock", error=f'at "{lock.at}" is no URL', error_zh=f"at “{lock.at}”不是 URL")
+    elif separator and lock.kind and lock_kind(scheme) != lock.kind:
+        kind = lock_kind(scheme) or scheme
+        said, said_zh = f"kind is {lock.kind}, but at names {kind}", f"kind 为 {lock.kind}，而 at 指向 {kind}"
+        say(("lock", "at"), "bad_lock", error=said, error_zh=said_zh)
+    if lock.ttl < SECOND:
+        shown = durations.format_duration(lock.ttl)
+        say(("lock", "ttl"), "too_short", value=shown, error="it is renewed three times a ttl", least="1s")
+
+
 def _scope(job: Job, say: Say) -> None:
     if job.scope == "each_worker" and not isinstance(job.trigger, (Cron, Every)):
         say(("scope",), "each_worker_trigger")
@@ -230,6 +252,7 @@ CHECKS: tuple[Callable[[Job, Say], None], ...] = (
     _window,
     _key,
     _conditions,
+    _lock,
     _scope,
     _what_runs,
     _values,

@@ -20,6 +20,7 @@ from noonmark.core.model import (
     Condition,
     Every,
     FlagSet,
+    LockRule,
     Micros,
     OnEvent,
     Retry,
@@ -168,6 +169,20 @@ def catch_up(fields: Mapping[str, Any], path: Path, say: Say) -> CatchUp:
         max_delay=None if max_delay is None else length(max_delay, (*path, "max_delay"), say),
         only_if_data_ready=bool(fields.get("only_if_data_ready", usual.only_if_data_ready)),
         recheck=often,
+        reason=str(fields.get("reason") or ""),
+    )
+
+
+def lock(fields: Mapping[str, Any], path: Path, say: Say) -> LockRule:
+    """Read lock words: name, kind, at, busy, ttl, reason; what they mean together is judged by ``checks.check_job``."""
+    ttl = fields.get("ttl")
+    usual = LockRule(name="")
+    return LockRule(
+        name=str(fields.get("name") or ""),
+        kind=str(fields.get("kind") or ""),
+        at=str(fields.get("at") or ""),
+        busy=fields.get("busy"),
+        ttl=usual.ttl if ttl is None else length(ttl, (*path, "ttl"), say, instead=usual.ttl),
         reason=str(fields.get("reason") or ""),
     )
 

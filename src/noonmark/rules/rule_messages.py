@@ -325,6 +325,14 @@ RULE_MESSAGES: dict[str, Message] = {
     "too_short": Message(
         "{value} is too short", "{error}", "use at least {least}", "{value} 太短", "{error}", "至少 {least}"
     ),
+    "bad_lock": Message(
+        "the lock cannot be used: {error}",
+        "",
+        "write for example lock: {{name: reindex, kind: redis, at: redis://host:6379/0}}",
+        "锁无法使用：{error_zh}",
+        "",
+        "例如 lock: {{name: reindex, kind: redis, at: redis://host:6379/0}}",
+    ),
     "declared_twice": Message(
         'the job "{value}" is declared twice, first at {first}',
         "only one of them could count",

@@ -95,6 +95,26 @@ class RetryIn(_Part):
     backoff: str | None = Field(default=None, description="First and longest wait in one: 30s..10m.")
 
 
+class LockIn(_Part):
+    """A lock outside noonmark that a run holds from its start to its end."""
+
+    name: str = Field(min_length=1, description="Name of the lock; a template such as reindex:{subject}.")
+    kind: Literal["redis", "redlock", "postgres", "sqlite", "etcd", "zookeeper", "memory"] | None = Field(
+        default=None, description="What keeps it; refused if at names something else."
+    )
+    at: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Lock URL, or env:NAME for one that stays out of the file; left out: NOONMARK_LOCK_URL, else the"
+        " store's server.",
+    )
+    busy: Literal["skip", "wait"] | None = Field(
+        default=None, description="When somebody else holds it: skip (schedules) or wait (events, manual)."
+    )
+    ttl: Duration | None = Field(default=None, description="It outlives a worker that is gone by this much (30s).")
+    reason: str = Field(default="", description="Who else contends for it.")
+
+
 Texts = list[str]
 
 
@@ -128,6 +148,7 @@ class JobIn(_Common):
     overlap: Literal["skip", "allow"] | None = Field(
         default=None, description="May a second occurrence start while one is in progress?"
     )
+    lock: LockIn | None = Field(default=None, description="A lock that others outside noonmark contend for, too.")
     on_lost: Literal["takeover", "wait", "manual"] = Field(
         default="takeover", description="What happens when the worker is gone."
     )
@@ -169,6 +190,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "guardrails": (*GuardrailsIn.model_fields, "execution_window"),
     "depends_on": tuple(ConditionIn.model_fields),
     "catch_up": (*CatchUpIn.model_fields, "max_delay_min"),
+    "lock": tuple(LockIn.model_fields),
     "retry": (*RetryIn.model_fields, "max_attempts"),
 }
 """Names somebody may have meant, by the part of the rule."""
@@ -229,6 +251,7 @@ def _short_shapes(parts: dict[str, Any]) -> None:
     retry["max_attempts"] = {**retry["max"], "description": "Same as max (it counts retries)."}
     count = {"type": "integer", "minimum": 0}
     job["retry"] = {"anyOf": [count, {"$ref": "#/$defs/RetryIn"}], "description": job["retry"]["description"]}
+    job["lock"] = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/LockIn"}], "description": job["lock"]["description"]}
     guardrails = parts["GuardrailsIn"]["properties"]
     job["allow_weekend"] = {**guardrails["allow_weekend"], "description": "Short for guardrails.allow_weekend."}
     guardrails["execution_window"] = {"type": "string", "description": "Same as window.length."}

@@ -60,12 +60,25 @@ def normalise_job(job: Map, report: Report) -> Map:
             inside(part, report)
     _gather_limit(job, report)
     _conditions(job, report)
+    _lock(job, report)
     for name, later in LATER_VALUES.items():
         if job.get(name) in later:
             value, mark = job.drop(name)
             report("later_value", mark, value=value, choices="skip, allow")
     drop_nothings(job, report, keep=frozenset({"window"}))
     return job
+
+
+def _lock(job: Map, report: Report) -> None:
+    """A lock that is text alone is its name."""
+    lock = job.get("lock")
+    if isinstance(lock, str):
+        mark = job.mark_of("lock")
+        whole = Map(mark)
+        whole.put("name", lock, mark)
+        job.put("lock", whole, mark)
+    elif isinstance(lock, Map):
+        drop_nothings(lock, report)
 
 
 def rename(fields: Map, aliases: dict[str, str], report: Report) -> None:

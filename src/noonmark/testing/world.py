@@ -26,6 +26,7 @@ from noonmark.ports.store import Store
 from noonmark.stores.memory import MemoryStore
 from noonmark.testing.clock import VirtualClock
 from noonmark.testing.inline import DirectGate, InlineExecutor
+from noonmark.testing.locks import ReplicaLocks, VirtualLocks
 from noonmark.testing.virtual import VirtualLoop
 
 P = ParamSpec("P")
@@ -67,6 +68,7 @@ class Replica:
         )
         self._clock = world.clock
         self._hint = asyncio.Event()
+        self.locks = ReplicaLocks(world.locks, self.info.id)
         self.engine = Engine(
             world.store,
             self.gate,
@@ -78,6 +80,8 @@ class Replica:
             is_alive=world.is_alive,
             observer=self.happenings.append,
             expect_renewal=lambda _: self._hint.set(),
+            lock_source=self.locks,
+            inline_locks=True,
         )
         callbacks = Callbacks(world.store, self.gate, self.info.id, world.clock, self.engine.store_now)
         self.engine.bind(InlineExecutor(self.engine.inbox, callbacks))
@@ -87,7 +91,7 @@ class Replica:
     async def _keep(self) -> None:
         while not self.main.done():
             self._hint.clear()
-            upcoming = self.engine.duty.keep_once()
+            upcoming = min(self.engine.duty.keep_once(), self.locks.turn())
             timer = self.loop.call_at(upcoming / 1e6, self._hint.set)
             await self._hint.wait()
             timer.cancel()
@@ -122,6 +126,7 @@ class World:
     ) -> None:
         self.clock = VirtualClock() if start is None else VirtualClock(start)
         self.store = store(self.clock)
+        self.locks = VirtualLocks(self.clock)
         self.seed = seed
         self.latency = latency
         self.concurrency = concurrency

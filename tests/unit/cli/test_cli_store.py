@@ -305,3 +305,16 @@ def test_the_demo_makes_no_namespace_where_there_are_none(cli: Noonmark, busy: s
     assert "--dir says where it writes its file" in answer.err
     assert cli("demo", "--url", "nosuch://h").code == 2
     assert {path.name for path in Path().iterdir()} == {"a.db"}
+
+
+def test_flags_that_no_rule_names_are_listed_when_asked_for(cli: Noonmark, busy: str) -> None:
+    assert cli("flags", "--url", busy, "--json").plain["flags"] == []
+    for number in range(12):
+        cli("signal", f"extra.{number}", "--url", busy)
+    told = cli("flags", "--url", busy, "--all", "--json").plain["flags"]
+    assert {"corpus", "gone", "extra.0", "extra.11"} <= {flag["flag"] for flag in told}
+    assert not any(flag["flag"].startswith("success") for flag in told)
+    assert {flag["flag"]: flag["set"] for flag in told}["gone"] is False
+    some = cli("flags", "--url", busy, "--all", "--limit", "5")
+    assert "more" in some.err
+    assert len(cli("flags", "--url", busy, "--all", "--limit", "5", "--json").plain["flags"]) == 5

@@ -81,7 +81,7 @@ def verdict_of(decision: Decision) -> tuple[Verdict, Event, str]:
 
 
 def test_the_checks_are_asked_in_this_order() -> None:
-    assert [name for name, _, _ in CHECKS] == NAMES
+    assert [name for name, _, _ in CHECKS] == [*NAMES, "lock"]
 
 
 def test_when_nothing_forbids_it_it_starts_and_every_check_says_so() -> None:

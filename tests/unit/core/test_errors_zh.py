@@ -13,7 +13,9 @@ from noonmark.core.cron import parse_cron
 from noonmark.core.durations import parse_duration
 from noonmark.core.errors_zh import in_chinese
 from noonmark.core.times import parse_instant, zone
-from noonmark.stores import sqlite
+from noonmark.stores import postgres, redis, sqlite
+from noonmark.stores.postgres import errors as postgres_errors
+from noonmark.stores.redis import errors as redis_errors
 
 MODULES = ("durations.py", "times.py", "zones.py")
 
@@ -70,6 +72,41 @@ def of_the_store() -> list[str]:
             if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("unusable", "unreachable"):
                 found += [text for part in node.args[1:] if (text := sample(part)) is not None]
     return found
+
+
+def of_the_servers() -> list[str]:
+    reasons = [*postgres_errors._PASSING.values(), *postgres_errors._LASTING.values()]
+    reasons += [*redis_errors.FOR_A_PERSON.values(), *((why, "Repeat.") for why in redis_errors.PASSING.values())]
+    found = [text for pair in reasons for text in pair]
+    found += [f"{why} (what the server said)" for why, _ in reasons]
+    for package in (postgres, redis):
+        for path in Path(package.__path__[0]).glob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                name = ast.unparse(node.func).split(".")[-1] if isinstance(node, ast.Call) else ""
+                if name not in ("unusable", "unreachable", "_refusal", "StoreUrlError"):
+                    continue
+                assert isinstance(node, ast.Call)
+                parts = node.args if name in ("_refusal", "StoreUrlError") else node.args[1:]
+                found += [text for part in parts if (text := sample(part)) is not None]
+    return sorted({text for text in found if text not in ("7", "7 (7)") and "7known" not in text})
+
+
+@pytest.mark.parametrize("text", of_the_servers())
+def test_every_reason_and_remedy_of_a_server_has_its_chinese(text: str) -> None:
+    assert is_chinese(in_chinese(text)), text
+
+
+def test_a_servers_whole_complaint_is_told_in_chinese_with_its_url_untouched() -> None:
+    away = redis_errors.unreachable("redis://h:6379/0", "the server is loading its data")
+    assert in_chinese(str(away)) == "存储 redis://h:6379/0 没有响应：服务器正在加载数据"
+    refused = postgres_errors.unusable(
+        "postgresql://u:***@h:5432/d", 'there is no such database (database "d" does not exist)',
+        "Create it (createdb NAME), or name another in the URL.",
+    )  # fmt: skip
+    assert in_chinese(str(refused)) == (
+        '无法使用存储 postgresql://u:***@h:5432/d：没有这个数据库（database "d" does not exist）。'
+        "请创建它（createdb 名称），或在 URL 中写另一个。"
+    )
 
 
 @pytest.mark.parametrize("text", of_the_store())

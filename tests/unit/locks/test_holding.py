@@ -407,3 +407,46 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(bench: Bench) -> Non
     with pytest.raises(TypeError, match="async with"):
         bench.lock(on_lost="cancel").acquire()
     assert bench.locks.calls == []
+
+
+def test_of_many_waiters_in_a_process_only_the_first_asks_the_service_and_all_get_their_turn() -> None:
+    clock = VirtualClock()
+    locks = Scripted(clock)
+    asleep = threading.Semaphore(0)
+
+    def pause(bell: threading.Event, _length: Micros) -> None:
+        asleep.release()
+        assert bell.wait(10)
+
+    service = Service(locks, keeper=Keeper(clock, by_hand=True), pause=pause)
+    first = Lock("a", "60s", find=lambda: service)
+    first.acquire()
+    order: list[int] = []
+
+    def wait(number: int) -> None:
+        with Lock("a", "60s", find=lambda: service, wait="1h") as held:
+            order.append(held.fence)
+            assert number >= 0
+
+    threads = [threading.Thread(target=wait, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+        assert asleep.acquire(timeout=10)
+    assert len(locks.calls) == 1 + 8, "each asked once, and then only the first would"
+    first.release()
+    for thread in threads:
+        thread.join(10)
+    assert len(order) == 8
+    assert order == sorted(order)
+    asked = [verb for verb, _ in locks.calls].count("acquire")
+    assert asked <= 1 + 8 + 8 + 8, f"{asked} askings for 9 grants"
+
+
+def test_a_waiter_behind_another_gives_up_on_time(bench: Bench) -> None:
+    service = bench.service
+    with bench.lock(), service.bell("a", lambda: None):  # somebody waits in front
+        began = bench.clock.boot()
+        with pytest.raises(LockTaken, match="within 2s"):
+            bench.lock(wait="2s").acquire()
+        assert bench.clock.boot() - began == 2 * SECOND
+    assert [verb for verb, _ in bench.locks.calls].count("acquire") == 1 + 2

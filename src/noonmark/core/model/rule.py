@@ -119,6 +119,23 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LockRule:
+    """A lock outside noonmark that a run holds from its start to its end, because others contend for the same thing.
+
+    ``name`` is a template like a condition's.  ``at`` is a lock URL, or ``env:NAME`` for one that stays out of the rule;
+    "" = NOONMARK_LOCK_URL, else the store's own server.  ``kind`` says what is expected there, "" = anything.
+    ``busy`` None means: ``skip`` for schedules, ``wait`` for events and manual jobs.
+    """
+
+    name: str
+    kind: str = ""
+    at: str = ""
+    busy: str | None = None  # skip | wait
+    ttl: Micros = 30 * SECOND
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """The named rule plus what to run.
 
@@ -144,6 +161,7 @@ class Job:
     timeout: Micros = 30 * MINUTE
     lease: Micros = 30 * SECOND
     overlap: str | None = None  # skip | allow
+    lock: LockRule | None = None
     on_lost: str = "takeover"  # takeover | wait | manual
     max_takeovers: int = 3
     business_date: str = "same"  # same | previous_day
@@ -165,3 +183,8 @@ class Job:
     def skips_overlap(self) -> bool:
         """True when at most one occurrence per subject may be in progress."""
         return (self.overlap or ("skip" if self.is_series else "allow")) == "skip"
+
+    @property
+    def waits_for_lock(self) -> bool:
+        """True when a moment whose outside lock is taken waits for it instead of being skipped."""
+        return self.lock is not None and (self.lock.busy or ("skip" if self.is_series else "wait")) == "wait"

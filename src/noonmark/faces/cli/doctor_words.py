@@ -19,8 +19,8 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "若要更强：synchronous=FULL（SQLite）、appendfsync always（Redis）、synchronous_commit on（PostgreSQL）。",
     ),
     "durability_none": (
-        "存储进程结束后什么都不保留：它只用于测试和试用。",
-        "不能丢的请用 sqlite:///路径、postgresql:// 或 redis://。",
+        "存储进程崩溃时，已确认的写入可能丢失。",
+        "请设置 appendonly yes（Redis）、synchronous_commit on（PostgreSQL），或改用能保留的存储：sqlite:///路径。",
     ),
     "failover_loss": ("有副本，而接管的副本可能缺少最后确认的写入。", ""),
     "notify_absent": ("有事提前到期时不会立即通知 worker：它们每 0.25 秒查看一次。", ""),
@@ -96,6 +96,60 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "请使用写缓存可靠的磁盘，或关闭写缓存。",
     ),
     "fsync_time": ("磁盘确认写入（fsync）用时 {milliseconds} 毫秒。", ""),
+    # -- Redis and Valkey
+    "server_version": ("{server} {version}。", ""),
+    "server_too_old": ("{server} {version} 太旧：至少需要 Redis 6.2。", "请升级到 Redis 6.2 以上，或使用 Valkey。"),
+    "server_unread": (
+        "服务器不允许该用户读取 {commands}，因此崩溃后还剩什么无从得知。",
+        "请授予 +info 和 +config|get，或自行核对 appendonly、appendfsync 和 maxmemory-policy。",
+    ),
+    "eviction_on": (
+        "maxmemory-policy 是 {policy}：内存满时服务器会删除键，任务或已记住的请求会悄悄丢失。",
+        "请执行 CONFIG SET maxmemory-policy noeviction，并写入服务器配置。",
+    ),
+    "eviction_possible": (
+        "maxmemory-policy 是 {policy}：一旦设置了 maxmemory，服务器就会删除任务或已记住的请求。",
+        "请执行 CONFIG SET maxmemory-policy noeviction，并写入服务器配置。",
+    ),
+    "memory_free": ("内存已用 {percent}%。", ""),
+    "memory_near": (
+        "内存已用 {percent}%；到 100% 时服务器拒绝一切写入，什么都无法调度。",
+        "请提高 maxmemory，或移走该服务器中的其他数据。",
+    ),
+    "persistence_none": (
+        "服务器不写追加日志（AOF）：进程一结束就全部丢失，包括已接受的任务。",
+        "请执行 CONFIG SET appendonly yes 和 CONFIG SET appendfsync everysec（或 always），并写入服务器配置。",
+    ),
+    "persistence_snapshots": (
+        "服务器不写追加日志（AOF）：进程一结束，上次快照以来（数分钟）的内容全部丢失，包括已接受的任务。",
+        "请执行 CONFIG SET appendonly yes 和 CONFIG SET appendfsync everysec（或 always），并写入服务器配置。",
+    ),
+    "aof_always": ("服务器先把每次修改写入磁盘再回答。", ""),
+    "aof_everysec": ("服务器每秒写一次磁盘：断电会丢失大约最后一秒。", ""),
+    "aof_no": ("服务器把写盘交给操作系统：断电会丢失大约最后半分钟。", ""),
+    "aof_slow": (
+        "durability={durability} 要等磁盘，而 appendfsync {appendfsync} 每秒最多写一次：每次修改都要等这么久。",
+        "请在主库和副本上都设置 appendfsync always。",
+    ),
+    "aof_required": (
+        "URL 要求 durability={durability}，但服务器不写追加日志（AOF）。",
+        "请执行 CONFIG SET appendonly yes，并写入服务器配置。",
+    ),
+    "waitaof_required": (
+        "{server} {version} 没有 durability={durability} 所需的 WAITAOF。",
+        "请使用 Redis 7.2 以上或 Valkey，或设置 appendfsync always。",
+    ),
+    "replicas_bounded": (
+        "复制是异步的：切换主库可能丢失副本上次应答之后接受的内容；min-replicas-to-write {min_replicas_to_write} 使其很短。",
+        "",
+    ),
+    "replicas_unbounded": (
+        (
+            "有副本（或会提升副本的哨兵），而 min-replicas-to-write 为 0 或未知："
+            "切换主库可能丢失已接受的任务和已记录的成功，已成功的可能再次执行。"
+        ),
+        "请设置 min-replicas-to-write 1 和 min-replicas-max-lag 10，或在 URL 中加 durability=failover。",
+    ),
 }
 """Code -> what is and what it means, what to do ("" when there is nothing to do)."""
 

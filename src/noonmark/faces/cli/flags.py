@@ -1,10 +1,12 @@
 """``noonmark flags``: the flags that jobs depend on, and whether they are set.
 
-A store answers for facts by name, so the names are those that the rules yield for open and recent occurrences.
+A store answers for facts by name, so the names are those that the rules yield for open and recent occurrences; ``--all``
+reads every flag that was ever set out of the store's archive.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -16,15 +18,22 @@ from noonmark.explain.render import stamp, table
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
 
+_PAGE = 1000
+
 
 @click.command(cls=Command)
 @click.argument("names", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="Also flags that no rule names.")
+@click.option("--limit", default=1000, show_default=True, type=click.IntRange(1, 100_000), help="At most so many.")
 @click.pass_context
-def flags(ctx: click.Context, names: tuple[str, ...]) -> int:
+def flags(ctx: click.Context, names: tuple[str, ...], every: bool, limit: int) -> int:
     """Show the flags that jobs depend on (or those NAMED), whether they are set, and how many wait for them."""
     with session(ctx) as here:
         waiting = _waiting(here)
-        wanted = {f"flag:{name.removeprefix('flag:')}": [] for name in names} if names else waiting
+        wanted = {f"flag:{name.removeprefix('flag:')}": [] for name in names} if names else dict(waiting)
+        if every and not names:
+            wanted |= {name: [] for name in _stored(here) if name not in wanted}
+        left, wanted = len(wanted) - limit, dict(sorted(wanted.items())[:limit])
         facts = here.store.facts(list(wanted))
         rows = [(facts.get(name, Fact(name=name)), waiting.get(name, [])) for name in sorted(wanted)]
         here.emit({"v": 1, "flags": [_plain(here, fact, who) for fact, who in rows]}, lambda: _text(here, rows))
@@ -32,7 +41,20 @@ def flags(ctx: click.Context, names: tuple[str, ...]) -> int:
             here.remark(here.word("no_flags"))
         elif any(fact.set_at is not None for fact, _ in rows):
             here.say_zone()
+        if left > 0:
+            here.remark(here.word("more_rows", count=left))
     return problems.OK
+
+
+def _stored(here: Session) -> Iterator[str]:
+    """Yield the name of every flag that the store holds."""
+    read: Any = getattr(here.store, "export_page", None)  # a plugin's store may have no archive
+    cursor: str | None = "fact" if read is not None else None
+    while cursor is not None:
+        page = read(cursor, _PAGE)
+        facts = [record.fields["name"] for record in page.records if record.kind == "fact"]
+        yield from (name for name in facts if name.startswith("flag:"))
+        cursor = page.cursor if len(facts) == len(page.records) else None
 
 
 def _waiting(here: Session) -> dict[str, list[str]]:

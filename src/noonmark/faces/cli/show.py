@@ -13,6 +13,7 @@ import click
 
 from noonmark.core import catchup, codec, keys
 from noonmark.core.model import Job, JobRow, Manual, Micros
+from noonmark.core.urls import without_secrets
 from noonmark.explain import forecast
 from noonmark.explain.awake import alive_with
 from noonmark.explain.describe import conditions_text, trigger_source, trigger_text, window_text
@@ -158,6 +159,7 @@ def _running(job: Job, lang: str) -> list[Field]:
         Field("lease", Voice(lang=lang).length(job.lease), _origin(job.lease, _DEFAULTS.lease)),
         Field("on_lost", say(f"lost_{job.on_lost}", lang, max=job.max_takeovers), _on_lost_origin(job)),
         Field("overlap", say(f"overlap_{overlap}", lang), _origin(job.overlap, None)),
+        *([Field("lock", _lock(job, lang), "rule")] if job.lock is not None else []),
         Field("scope", say(f"scope_{job.scope}", lang), _origin(job.scope, _DEFAULTS.scope)),
         Field("isolation", say(isolation, lang), _origin(job.isolation, "")),
         Field("runs", runs, _origin((job.command, job.run), ((), ""))),
@@ -165,6 +167,15 @@ def _running(job: Job, lang: str) -> list[Field]:
         Field("owner", job.owner or say("none", lang), _origin(job.owner, "")),
         Field("source", say(f"source_{job.source}", lang), "rule"),
     ]
+
+
+def _lock(job: Job, lang: str) -> str:
+    lock = job.lock
+    assert lock is not None
+    busy = show_words.say("lock_wait" if job.waits_for_lock else "lock_skip", lang)
+    ttl = Voice(lang=lang).length(lock.ttl)
+    at = without_secrets(lock.at) if lock.at else lock.kind
+    return show_words.say("lock_shown" if at else "lock_named", lang, name=lock.name, at=at, ttl=ttl, busy=busy)
 
 
 def _on_lost_origin(job: Job) -> str:

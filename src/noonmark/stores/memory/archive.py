@@ -39,7 +39,11 @@ _NO_PAUSE = ("name", "rule", "digest", "revision", "effective_at", "event")
 def export_page(tables: Tables, cursor: str, limit: int) -> Page:
     """Read at most ``limit`` records from the cursor on."""
     records = list(every_record(tables))
-    start = int(cursor) if cursor else 0
+    if cursor in KINDS:
+        before = KINDS[: KINDS.index(cursor)]
+        start = sum(record.kind in before for record in records)
+    else:
+        start = int(cursor) if cursor else 0
     end = start + limit
     return Page(records=tuple(records[start:end]), cursor=str(end) if end < len(records) else None)
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from noonmark.core.model import JobRow, Micros, NewOccurrence
 from noonmark.stores.postgres.arrays import numbers, texts, unescaped
-from noonmark.stores.postgres.link import Param, Repeat, Row, Session, Statement
+from noonmark.stores.postgres.exchange import Row
+from noonmark.stores.postgres.link import Param, Repeat, Session, Statement
 from noonmark.stores.postgres.rows import COLUMNS, OWN_COLUMNS, Line, line_from_columns
 from noonmark.stores.postgres.transaction import Transaction
 
@@ -45,6 +46,9 @@ _JOBS = (
 _SLOTS = (
     "SELECT name, occurrence_id, since FROM ~slot WHERE name IN (SELECT unnest($7::text[])"
     f" UNION SELECT slot FROM ~occurrence WHERE id IN ({_IDS}) AND slot <> '') ORDER BY name FOR UPDATE"
+)
+_NEW_SLOTS = (
+    "INSERT INTO ~slot SELECT name, 0, 0 FROM unnest($1::text[]) AS name ORDER BY name ON CONFLICT (name) DO NOTHING"
 )
 _NEW_FACTS = (
     "INSERT INTO ~fact SELECT name, 0, NULL, 0, '' FROM unnest($1::text[]) AS name ORDER BY name"
@@ -218,8 +222,11 @@ def _questions(wanted: Wanted) -> tuple[list[Statement], list[Any]]:
     if wanted.jobs or changes_rows:
         statement = _JOBS.format(strength="UPDATE" if wanted.changes_jobs else "SHARE")
         asked.append(((statement, (*rows, texts(sorted(wanted.jobs)))), _read_jobs))
-    if wanted.slots or changes_rows:
-        asked.append(((_SLOTS, (*rows, texts(sorted(set(wanted.slots) - {""})))), _read_slots))
+    slots = texts(sorted(set(wanted.slots) - {""}))
+    if slots != "{}":
+        asked.append(((_NEW_SLOTS, (slots,)), None))
+    if slots != "{}" or changes_rows:
+        asked.append(((_SLOTS, (*rows, slots)), _read_slots))
     asked += _about_facts(wanted)
     if about_rows:
         asked.append(((_ROWS, rows), _read_rows))
@@ -286,7 +293,7 @@ def _read_jobs(desk: Desk, rows: list[Row]) -> None:
 
 
 def _read_slots(desk: Desk, rows: list[Row]) -> None:
-    found = {unescaped(name): (occurrence_id, since) for name, occurrence_id, since in rows}
+    found = {unescaped(name): (occurrence_id, since) for name, occurrence_id, since in rows if occurrence_id}
     desk.slots |= found
     desk.slots_before |= found
 

@@ -26,8 +26,13 @@ class Durability:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What these settings promise."""
-        promises = {Capability.DURABLE_PROCESS}  # a commit that was acknowledged is in the server's log, or its memory
-        waits_for_disk = self.fsync and self.synchronous_commit != "off"
+        promises: set[Capability] = set()
+        is_logged = (
+            self.synchronous_commit != "off"
+        )  # else it is in the server's memory for some 600 ms, and dies with it
+        waits_for_disk = self.fsync and is_logged
+        if is_logged:
+            promises.add(Capability.DURABLE_PROCESS)
         if waits_for_disk:
             promises.add(Capability.DURABLE_HOST)
         waits_for_standby = bool(self.standby_names.strip()) and self.synchronous_commit in ("on", "remote_apply")

@@ -14,7 +14,8 @@ from typing import Any
 from noonmark.core.model import Fact
 from noonmark.stores.postgres.arrays import texts, unescaped
 from noonmark.stores.postgres.desk import Desk, is_stored
-from noonmark.stores.postgres.link import Row, Session, Statement
+from noonmark.stores.postgres.exchange import Row
+from noonmark.stores.postgres.link import Session, Statement
 from noonmark.stores.postgres.rows import Line
 
 _STORED = "SELECT name, version, value, set_at, actor FROM ~fact WHERE name = ANY($1::text[]) AND version > 0"
@@ -27,7 +28,7 @@ _CLAIM = (
     " JOIN ~occurrence AS o ON o.id = c.occurrence_id WHERE c.key = ANY($1::text[])"
 )
 _SLOT_NAMES = ("occurrence_id", "since")
-_SLOT = "SELECT name, occurrence_id, since FROM ~slot WHERE name = ANY($1::text[])"
+_SLOT = "SELECT name, occurrence_id, since FROM ~slot WHERE name = ANY($1::text[]) AND occurrence_id <> 0"
 _WORKER_NAMES = ("host", "pid", "process_started", "boot_id", "until", "ended_at")
 _WORKER = f"SELECT id, {', '.join(_WORKER_NAMES)} FROM ~worker WHERE id = ANY($1::text[])"
 

@@ -24,10 +24,10 @@ from noonmark.ports.store import StoreUnusable
 from noonmark.stores.postgres import errors
 from noonmark.stores.postgres.address import Address
 from noonmark.stores.postgres.arrays import escaped
+from noonmark.stores.postgres.exchange import Conversation, Row
 
 Param: TypeAlias = "str | int | bool | None"
 Statement: TypeAlias = "tuple[str, tuple[Param, ...]]"
-Row: TypeAlias = "tuple[Any, ...]"
 Answer = TypeVar("Answer")
 
 IDLE_IN_TRANSACTION_MS = 5_000
@@ -39,6 +39,8 @@ PATIENCE = 25.0
 URGENT_PATIENCE = 8.0
 """The same for renewals and heartbeats, whose lease would be over if they waited longer."""
 CONFLICTS_BORNE = 12
+FORGOTTEN = frozenset({"26000", "0A000"})
+"""A prepared statement that the server does not know, or whose plan fits no more: a new connection prepares anew."""
 BORROW_PATIENCE = 30.0
 
 SETTINGS = {
@@ -100,6 +102,7 @@ class Session:
         self._texts = texts
         self._patience = patience
         self._wire: Wire | None = None
+        self._talk: Conversation | None = None
         self.pid = 0
         self.in_transaction = False
 
@@ -127,6 +130,9 @@ class Session:
                     ) from None
             except psycopg.Error as error:
                 is_lost = not self.drop_transaction()
+                if error.sqlstate in FORGOTTEN:
+                    self.close()
+                    is_lost = True
                 if is_lost and may_be_stale and not isinstance(error, NoAnswer):
                     may_be_stale = False
                     continue
@@ -140,13 +146,9 @@ class Session:
 
     def ask(self, *statements: Statement) -> list[list[Row]]:
         """Send statements in one round trip and return the rows of each."""
-        wire = self._wire
-        assert wire is not None, "opened by run"
-        cursors = []
-        with wire.pipeline():
-            for statement, params in statements:
-                cursors.append(wire.execute(self._text(statement), [_outgoing(param) for param in params], binary=True))
-        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+        assert self._talk is not None, "opened by run"
+        sent = [(self._text(statement), [_outgoing(param) for param in params]) for statement, params in statements]
+        return self._talk.hold(sent)
 
     def begin(self, *statements: Statement) -> list[list[Row]]:
         """Begin a transaction and ask; ``commit`` or ``drop_transaction`` ends it."""
@@ -180,13 +182,14 @@ class Session:
 
     def close(self) -> None:
         """Give the connection up."""
-        wire, self._wire, self.in_transaction = self._wire, None, False
+        wire, self._wire, self._talk, self.in_transaction = self._wire, None, None, False
         if wire is not None:
             wire.close()
 
     def _open(self) -> None:
         if self._wire is None:
             self._wire = dial(self.address, patience=self._patience)
+            self._talk = Conversation(self._wire, prepares=not self.address.pooled)
             self.pid = self._wire.info.backend_pid
 
     def _text(self, statement: str) -> bytes:
@@ -206,12 +209,11 @@ def dial(address: Address, *, patience: float = PATIENCE) -> Wire:
     wire = Wire.connect(
         address.conninfo,
         autocommit=True,
-        prepare_threshold=None if address.pooled else 0,
+        prepare_threshold=None,
         cursor_factory=psycopg.RawCursor,
     )
     try:
         wire.patience = patience
-        wire.prepared_max = 400
         if not address.pooled:
             wire.execute(_SET.format(local="false").encode(), prepare=False)
     except BaseException:
@@ -220,14 +222,14 @@ def dial(address: Address, *, patience: float = PATIENCE) -> Wire:
     return wire
 
 
-def _outgoing(param: Param) -> str | None:
+def _outgoing(param: Param) -> bytes | None:
     if param is None:
         return None
     if isinstance(param, str):
-        return escaped(param)
+        return escaped(param).encode()
     if isinstance(param, bool):
-        return "t" if param else "f"
-    return str(param)
+        return b"t" if param else b"f"
+    return str(param).encode()
 
 
 class Pool:

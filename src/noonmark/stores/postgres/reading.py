@@ -27,7 +27,8 @@ from noonmark.core.model import (
 )
 from noonmark.stores.postgres.arrays import numbers, texts, unescaped
 from noonmark.stores.postgres.desk import JOB_COLUMNS, job_from_columns
-from noonmark.stores.postgres.link import Param, Row, Session, Statement
+from noonmark.stores.postgres.exchange import Row
+from noonmark.stores.postgres.link import Param, Session, Statement
 from noonmark.stores.postgres.rows import COLUMNS, make
 from noonmark.stores.postgres.transaction import NOW
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from noonmark.core.model import Micros, NewOccurrence, Occurrence, Origin, State
 from noonmark.stores.postgres.arrays import ESCAPE, numbers, switches, texts, unescaped
-from noonmark.stores.postgres.link import Row
+from noonmark.stores.postgres.exchange import Row
 
 FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Occurrence))
 COLUMNS = ", ".join(FIELDS)

@@ -115,6 +115,13 @@ def migrate(address: Address) -> list[str]:
         return _migrate(wire, address)
 
 
+def missing_sql(address: Address) -> str:
+    """Return the statements that ``migrate`` would run now."""
+    with _dialled(address) as wire:
+        found = look(wire, address)
+    return sql(address.schema, found.version)
+
+
 def sql(schema: str, from_version: int) -> str:
     """Return the statements that bring a schema from a version (0 = nothing there) to the present one."""
     prefix = quoted_schema(schema) + "."

@@ -365,6 +365,6 @@ def pending_migrations(url: str) -> list[str]:
     return schema.pending(parse(url))
 
 
-def migration_sql(name: str, from_version: int = 0) -> str:
-    """Return the statements that bring a schema of this name from a version (0 = nothing there) to the present one."""
-    return schema.sql(name, from_version)
+def migration_sql(url: str) -> str:
+    """Return the statements that the schema at a URL lacks (all of them where it is not there yet), for a person to run."""
+    return schema.missing_sql(parse(url))

@@ -16,7 +16,8 @@ from noonmark.core.model import Micros, Occurrence, State, Taken
 from noonmark.stores.postgres import desk as _desk
 from noonmark.stores.postgres import writing
 from noonmark.stores.postgres.arrays import numbers, texts, unescaped
-from noonmark.stores.postgres.link import Row, Session, Statement
+from noonmark.stores.postgres.exchange import Row
+from noonmark.stores.postgres.link import Session, Statement
 from noonmark.stores.postgres.rows import AT, COLUMNS, Line, draft, finished, make
 from noonmark.stores.postgres.transaction import NOW, Transaction
 

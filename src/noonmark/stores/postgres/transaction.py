@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from noonmark.core.model import Micros
 from noonmark.stores.postgres.arrays import numbers, texts, unescaped
-from noonmark.stores.postgres.link import Param, Row, Session, Statement
+from noonmark.stores.postgres.exchange import Row
+from noonmark.stores.postgres.link import Param, Session, Statement
 
 NO_MOMENT: Micros = 1 << 62
 """Later than every instant."""

@@ -10,7 +10,8 @@ from noonmark.core.model import Event, Micros, State
 from noonmark.stores.postgres import ending, writing
 from noonmark.stores.postgres.arrays import numbers, texts, unescaped
 from noonmark.stores.postgres.desk import Desk, Wanted, lay
-from noonmark.stores.postgres.link import Row, Session
+from noonmark.stores.postgres.exchange import Row
+from noonmark.stores.postgres.link import Session
 from noonmark.stores.postgres.taking import GONE
 from noonmark.stores.postgres.transaction import NOW, Transaction
 

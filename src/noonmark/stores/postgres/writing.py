@@ -41,11 +41,11 @@ _CLAIM_MOVE = (
     " FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (key, generation, id) WHERE c.key = n.key"
 )
 _CLAIM_DROP = "DELETE FROM ~claim WHERE key = ANY($1::text[])"
-_SLOT_ADD = (
-    "INSERT INTO ~slot SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (name, id, since)"
-    " ORDER BY name"
+_SLOT = (
+    "UPDATE ~slot AS s SET occurrence_id = n.id, since = n.since"
+    " FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (name, id, since) WHERE s.name = n.name"
 )
-_SLOT_DROP = "DELETE FROM ~slot WHERE name = ANY($1::text[])"
+_FREE = (0, 0)
 _FACT = (
     "UPDATE ~fact AS f SET version = n.version, value = n.value, set_at = n.set_at, actor = n.actor"
     " FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[]) AS n (name, version, value, set_at, actor)"
@@ -177,14 +177,11 @@ def _write_claims(desk: Desk) -> None:
 
 
 def _write_slots(desk: Desk) -> None:
-    now, before = desk.slots, desk.slots_before
-    dropped = [name for name in before if name not in now or now[name] != before[name]]
-    if dropped:
-        desk.tx.later(_SLOT_DROP, texts(dropped))
-    added = {name: held for name, held in now.items() if before.get(name) != held}
-    if added:
-        occupants, since = zip(*added.values(), strict=True)
-        desk.tx.later(_SLOT_ADD, texts(added), numbers(occupants), numbers(since))
+    names = sorted({*desk.slots, *desk.slots_before})
+    changed = [name for name in names if desk.slots.get(name) != desk.slots_before.get(name)]
+    if changed:
+        occupants, since = zip(*(desk.slots.get(name, _FREE) for name in changed), strict=True)
+        desk.tx.later(_SLOT, texts(changed), numbers(occupants), numbers(since))
 
 
 def _write_facts(desk: Desk) -> None:

@@ -66,8 +66,8 @@ def export_page(reads: Reads, cursor: str, limit: int) -> Page:
 
 
 def _place(cursor: str) -> tuple[str, Place]:
-    if not cursor:
-        return KINDS[0], []
+    if not cursor or cursor in KINDS:
+        return cursor or KINDS[0], []
     try:
         kind, *place = json.loads(cursor)
         KINDS.index(kind)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,7 @@ class Server:
             **address.tls,
         }
         self._lock = threading.Lock()
+        self._hosts = list(address.hosts)  # of a cluster: those that were named, and those that were found
         self._client: Any = None  # redis-py's own types say little
 
     def client(self) -> Any:
@@ -98,7 +99,7 @@ class Server:
     def _by_slot(self) -> Any:
         slot = key_slot(f"{self._address.prefix}meta".encode())
         problem: Exception | None = None
-        for host, port in self._address.hosts:
+        for host, port in list(self._hosts):
             asked: Any = Redis(host=host, port=port, **(self._settings | {"retry": Retry(NoBackoff(), 0)}))
             try:
                 slots = asked.execute_command("CLUSTER", "SLOTS")
@@ -107,6 +108,8 @@ class Server:
                 continue
             finally:
                 asked.close()
+            nodes = [node for _, _, *serving in slots for node in serving]
+            self._hosts += {(node[0] or host, node[1]) for node in nodes}.difference(self._hosts)
             for first, last, primary, *_ in slots:
                 if first <= slot <= last:
                     return Redis(host=primary[0] or host, port=primary[1], **self._settings)
@@ -179,6 +182,20 @@ class Link:
             except (*_LOST, exceptions.AskError, exceptions.ClusterDownError):
                 self._server.forget(client)
                 raise
+
+    def ask_all(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Run plain commands in one round trip; what the server refuses comes as its error in the place of the reply."""
+        with self._turn, self._going():
+            client = self._server.client()
+            try:
+                with client.pipeline(transaction=False) as pipe:
+                    for command in commands:
+                        pipe.execute_command(*command)
+                    replies: list[Any] = pipe.execute(raise_on_error=False)
+            except (*_LOST, exceptions.AskError, exceptions.ClusterDownError):
+                self._server.forget(client)
+                raise
+            return replies
 
     def client(self) -> Any:
         """Return the client itself, for whoever listens."""

@@ -52,17 +52,16 @@ def look(link: Link) -> Server:
     unread: list[str] = []
     info: dict[str, str] = {}
     settings: dict[str, str] = {}
-    with errors.translating(link.url):
-        client = link.client()
-        try:
-            info = _info(client.execute_command("INFO", "everything"))
-        except exceptions.ResponseError:
-            unread.append("INFO")
-        try:
-            for name in SETTINGS:  # one by one: servers before 7 take one pattern
-                settings |= _pairs(client.execute_command("CONFIG GET", name))
-        except exceptions.ResponseError:
-            unread.append("CONFIG GET")
+    questions = [("INFO",), *(("CONFIG GET", name) for name in SETTINGS)]  # one by one: before 7 it takes one pattern
+    for question, reply in zip(questions, link.ask_all(questions), strict=True):
+        if isinstance(reply, exceptions.ResponseError):
+            unread += [question[0]] if question[0] not in unread else []
+        elif isinstance(reply, Exception):
+            raise errors.translated(link.url, reply)
+        elif question[0] == "INFO":
+            info = _info(reply)
+        else:
+            settings |= _pairs(reply)
     is_valkey = "valkey_version" in info
     return Server(
         name="Valkey" if is_valkey else "Redis",
@@ -144,7 +143,7 @@ def findings(server: Server, address: Address) -> list[Finding]:
                 level="warn",
                 sentence=f"The server does not let this user read {names}, so what it keeps after a crash is unknown.",
                 remedy="Grant +info and +config|get, or look at appendonly, appendfsync and maxmemory-policy yourself.",
-                detail={"commands": list(server.unread)},
+                detail={"commands": names},
             )
         )
     return found
@@ -199,7 +198,7 @@ def _of_memory(server: Server) -> Collection[Finding]:
     if not server.maxmemory or server.used_memory is None:
         return ()
     share = server.used_memory / server.maxmemory
-    detail = {"used": server.used_memory, "maxmemory": server.maxmemory}
+    detail = {"used": server.used_memory, "maxmemory": server.maxmemory, "percent": round(100 * share)}
     if share < NEAR_FULL:
         return (Finding(code="memory_free", level="ok", sentence=f"Memory is {share:.0%} full.", detail=detail),)
     return (
@@ -214,30 +213,10 @@ def _of_memory(server: Server) -> Collection[Finding]:
 
 
 def _of_persistence(server: Server, address: Address) -> Collection[Finding]:
-    found = []
-    if address.durability and server.version < KNOWS_WAITAOF and server.setting("appendfsync") != "always":
-        found.append(
-            Finding(
-                code="durability_impossible",
-                level="refuse",
-                sentence=f"{server.name} {server.shown} has no WAITAOF, which durability={address.durability} needs.",
-                remedy="Use Redis 7.2 or newer or Valkey, or set appendfsync always.",
-                detail={"durability": address.durability, "version": server.shown},
-            )
-        )
-    if server.aof is None:
-        return found
-    if not server.aof:
-        if address.durability:
-            found.append(
-                Finding(
-                    code="durability_impossible",
-                    level="refuse",
-                    sentence=f"The URL asks for durability={address.durability}, but the server keeps no append-only file.",
-                    remedy="Run CONFIG SET appendonly yes, and write the same into the server's configuration.",
-                    detail={"durability": address.durability},
-                )
-            )
+    found = [*_of_durability(server, address)]
+    if server.aof:
+        found += _of_aof(server, address)
+    elif server.aof is not None:
         saves = bool(server.setting("save"))
         lost = "everything since its last snapshot (minutes)" if saves else "everything"
         found.append(
@@ -252,37 +231,60 @@ def _of_persistence(server: Server, address: Address) -> Collection[Finding]:
                 detail={"appendonly": "no", "save": server.setting("save") or ""},
             )
         )
-        return found
+    return found
+
+
+def _of_durability(server: Server, address: Address) -> Collection[Finding]:
+    """Say why what the URL asks for cannot be had."""
+    if not address.durability:
+        return ()
+    if server.aof is False:
+        return (
+            Finding(
+                code="aof_required",
+                level="refuse",
+                sentence=f"The URL asks for durability={address.durability}, but the server keeps no append-only file.",
+                remedy="Run CONFIG SET appendonly yes, and write the same into the server's configuration.",
+                detail={"durability": address.durability},
+            ),
+        )
+    if server.version < KNOWS_WAITAOF and server.setting("appendfsync") != "always":
+        return (
+            Finding(
+                code="waitaof_required",
+                level="refuse",
+                sentence=f"{server.name} {server.shown} has no WAITAOF, which durability={address.durability} needs.",
+                remedy="Use Redis 7.2 or newer or Valkey, or set appendfsync always.",
+                detail={"durability": address.durability, "server": server.name, "version": server.shown},
+            ),
+        )
+    return ()
+
+
+def _of_aof(server: Server, address: Address) -> Collection[Finding]:
     fsync = server.setting("appendfsync")
     told = {
         "always": "The server writes every change to its disk before it answers.",
         "everysec": "The server writes to its disk once a second: a power cut loses about the last second.",
         "no": "The server leaves writing to the operating system: a power cut loses about the last half minute.",
     }
-    if fsync in told:
-        sentence = told[fsync]
-        if address.durability and fsync != "always":
-            found.append(
-                Finding(
-                    code="durability_slow",
-                    level="warn",
-                    sentence=(
-                        f"durability={address.durability} waits for the disk, which appendfsync {fsync} writes once a "
-                        "second or less: every change takes that long."
-                    ),
-                    remedy="Set appendfsync always, here and on the replicas.",
-                    detail={"durability": address.durability, "appendfsync": fsync},
-                )
-            )
-        found.append(
+    if fsync not in told:
+        return ()
+    detail = {"appendonly": "yes", "appendfsync": fsync, "durability": address.durability}
+    if address.durability and fsync != "always":
+        return (
             Finding(
-                code="persistence_aof",
-                level="ok",
-                sentence=sentence,
-                detail={"appendonly": "yes", "appendfsync": fsync},
-            )
+                code="aof_slow",
+                level="warn",
+                sentence=(
+                    f"durability={address.durability} waits for the disk, and with appendfsync {fsync} the server writes "
+                    "to it once a second or less: every change takes that long."
+                ),
+                remedy="Set appendfsync always, here and on the replicas.",
+                detail=detail,
+            ),
         )
-    return found
+    return (Finding(code=f"aof_{fsync}", level="ok", sentence=told[fsync], detail=detail),)
 
 
 def _of_replicas(server: Server, address: Address) -> Collection[Finding]:

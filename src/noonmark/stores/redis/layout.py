@@ -14,6 +14,9 @@ HEAD = (
 )  # fmt: skip
 """An occurrence's head: what verbs compare and change."""
 
+SHOWN = HEAD[: HEAD.index("slot")]
+"""The part of it that an ``Occurrence`` shows; what follows only scripts need."""
+
 BODY = ("identity", "nominal", "business_date", "params", "queue", "priority", "range_until", "range_count")
 """Its body: JSON that scripts do not look into on their way (positions 1, 3 and 7 are read by a few)."""
 

@@ -42,8 +42,14 @@ def open_redis(url: str, *, clock: Clock | None = None) -> RedisStore:
         raise_if_refused(link.url, found)
         _make_or_check(link, address.prefix)
         for finding in found:
-            if finding.level == "warn":
-                _LOG.info("%s: %s %s", link.url, finding.sentence, finding.remedy)
+            if finding.level == "warn":  # a worker's log says it at once; whoever has no log asks the doctor
+                _LOG.log(
+                    logging.WARNING if _LOG.hasHandlers() else logging.INFO,
+                    "%s: %s %s",
+                    link.url,
+                    finding.sentence,
+                    finding.remedy,
+                )
     finally:
         link.close()
     sharded = server.is_cluster and server.version >= health.KNOWS_SHARDED
@@ -63,9 +69,17 @@ def _make_or_check(link: Link, prefix: str) -> None:
         StoreUnusable: it was written by a newer noonmark.
     """
     meta = f"{prefix}meta"
-    link.ask("HSETNX", meta, "store_id", uuid.uuid4().hex)
-    link.ask("HSETNX", meta, "shape", SHAPE)
-    shape = int(link.ask("HGET", meta, "shape"))
+    replies = link.ask_all(
+        [
+            ("HSETNX", meta, "store_id", uuid.uuid4().hex),
+            ("HSETNX", meta, "shape", SHAPE),
+            ("HGET", meta, "shape"),
+        ]
+    )
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise errors.translated(link.url, reply)
+    shape = int(replies[-1])
     if shape > SHAPE:
         raise errors.unusable(
             link.url,

@@ -26,6 +26,10 @@ class Reads(Protocol):
         """Run a plain command on a key of the namespace."""
         ...
 
+    def both(self, first: str, second: str) -> Any:
+        """Return the members that two sorted sets have in common."""
+        ...
+
     def read(self, script: str, about: object) -> Any:
         """Run a script that only reads."""
         ...
@@ -89,8 +93,12 @@ def _chosen(reads: Reads, query: Query) -> list[int] | None:
         return list(reads.read("keyed", [query.key]))
     if query.identity is not None and query.job is not None and query.subject is not None:
         return _identified(reads, query.job, query.subject, query.identity)
+    if query.frontier_only and query.job:
+        return _numbers(
+            reads.ask("ZRANGE", f"series:{query.job}", 0, -1) + reads.both("frontier", f"asked:{query.job}")
+        )
     if query.frontier_only:
-        return _numbers(reads.ask("ZRANGE", f"series:{query.job}" if query.job else "frontier", 0, -1))
+        return _numbers(reads.ask("ZRANGE", "frontier", 0, -1))
     if query.open_only or (query.states is not None and query.states <= OPEN_STATES):
         return _open(reads, query)
     if query.states == frozenset({State.FAILED_MANUAL}):

@@ -311,6 +311,11 @@ class RedisStore:
         """Run a plain reading command on a key of the namespace."""
         return self._main.ask(command, f"{self._address.prefix}{key}", *args)
 
+    def both(self, first: str, second: str) -> Any:
+        """Return the members that two sorted sets of the namespace have in common."""
+        prefix = self._address.prefix
+        return self._main.ask("ZINTER", 2, f"{prefix}{first}", f"{prefix}{second}")
+
     def read(self, name: str, about: object) -> Any:
         """Run a script that only reads."""
         return self._main.run(script(name), self._at(None), "", "", wire.dump(about))

@@ -34,7 +34,7 @@ from noonmark.core.model import (
     State,
     WorkerInfo,
 )
-from noonmark.stores.redis.layout import HEAD, LINE
+from noonmark.stores.redis.layout import LINE, SHOWN
 
 Plain: TypeAlias = list[Any]
 Texts: TypeAlias = list[str]
@@ -169,15 +169,12 @@ _BOOLEANS = frozenset({"claimed", "frontier", "gated", "looking", "cancel_reques
 
 def _compile_maker() -> Callable[..., Occurrence]:
     """Write out the assignments once; a loop over 44 fields would cost more than the script spends on a row."""
-    wanted = [field.name for field in fields(Occurrence)]
     lines = [f"def make(id, body, result, error, head, loads=loads):", "    draft = Draft()"]  # noqa: F541
-    lines += [f"    ({', '.join(f'{name}_' for name in HEAD)}) = head"]
+    lines += [f"    ({', '.join(f'{name}_' for name in SHOWN)}, *_) = head"]
     lines += [f"    ({', '.join(f'draft.{name}' for name in _FROM_BODY)}) = loads(body)"]
     lines += ["    draft.id, draft.result, draft.error = id, result, error"]
-    for name in HEAD:
+    for name in SHOWN:
         field = FROM_HEAD.get(name, name)
-        if field not in wanted:
-            continue
         if field == "state":
             lines.append("    draft.state = STATES[state_]")
         elif field == "origin":

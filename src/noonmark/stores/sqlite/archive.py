@@ -116,8 +116,8 @@ def export_page(connection: Reads, cursor: str, limit: int) -> Page:
 
 def _place(cursor: str) -> tuple[str, list[Any]]:
     """Read a cursor: the kind, and the key of its last record that was read."""
-    if not cursor:
-        return KINDS[0], []
+    if not cursor or cursor in KINDS:
+        return cursor or KINDS[0], []
     try:
         kind, *after = json.loads(cursor)
         if len(after) != len(_KINDS[kind].key):

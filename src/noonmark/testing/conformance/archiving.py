@@ -45,6 +45,19 @@ def the_length_of_a_page_changes_nothing(archives: Archives) -> None:
     assert read_all(archives.source, 1) == read_all(archives.source, 5) == read_all(archives.source, 1000)
 
 
+def reading_can_begin_with_any_kind(archives: Archives) -> None:
+    make_busy(archives.source)
+    every = read_all(archives.source)
+    for kind in KINDS:
+        rest = [record for record in every if KINDS.index(record.kind) >= KINDS.index(kind)]
+        page = archives.source.export_page(kind, 3)
+        assert list(page.records) == rest[:3]
+        while page.cursor is not None:
+            rest = rest[len(page.records) :]
+            page = archives.source.export_page(page.cursor, 3)
+            assert list(page.records) == rest[:3]
+
+
 def the_model_holds_the_same_records_after_the_same_verbs(archives: Archives) -> None:
     """Times and fences are each store's own; everything else in a record is agreed on."""
     model = archives.model()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -203,3 +204,18 @@ def test_an_instant_beyond_exact_doubles_is_refused(store: RedisStore, field: st
 
 def test_an_error_that_nobody_foresaw_is_still_a_store_error() -> None:
     assert type(errors.translated("redis://h", exceptions.ResponseError("something new"))) is StoreError
+
+
+def test_a_server_that_speaks_tls_is_used_with_its_certificate_and_refused_without() -> None:
+    with start_redis(kind="redis", tls=True) as server:
+        store = open_redis(server.url)
+        heard = threading.Event()
+        store.listen(heard.set)
+        store.add("a", [make_caller_row("a", at=store.now() - 1)])
+        assert heard.wait(5)
+        assert "rediss://localhost" in store.url
+        store.close()
+        with pytest.raises(StoreUnreachable, match="certificate"):
+            open_redis(f"rediss://localhost:{server.port}/0")
+        with pytest.raises(StoreUnreachable):
+            open_redis(f"redis://localhost:{server.port}/0?timeout=1")

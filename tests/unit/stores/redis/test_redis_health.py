@@ -50,7 +50,7 @@ def test_snapshots_alone_are_warned_of() -> None:
 
 
 def test_an_append_only_file_survives_the_process(lasting: Redis) -> None:
-    assert _codes(lasting.url)["persistence_aof"] == "ok"
+    assert _codes(lasting.url)["aof_everysec"] == "ok"
     found = _capabilities(lasting.url)
     assert Capability.DURABLE_PROCESS in found
     assert Capability.DURABLE_HOST not in found

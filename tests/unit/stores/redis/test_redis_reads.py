@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from noonmark.core.model import SECOND, Event, Origin, Query, State
+from noonmark.core.model import SECOND, Event, Fact, Gates, Origin, Query, State
 from noonmark.stores.memory import MemoryStore
 from noonmark.stores.redis import RedisStore, reading
 from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end
@@ -114,3 +114,24 @@ def test_many_jobs_are_read_whole_and_in_order(store: RedisStore) -> None:
     assert len(store.jobs(event="")) == len(names) - 1
     assert len(store.tallies(revisions=True).revisions) == len(names)
     assert store.jobs(["job-0007"])[0].rule == '{"name": "job-0007"}'
+
+
+def test_very_many_facts_that_moved_are_worked_off_in_steps(store: RedisStore) -> None:
+    """Each with somebody who waits for it: no take does more than its share, and nobody is forgotten."""
+    now, crowd = store.now(), 2_500
+    store.activate("r", [make_activation(effective_at=now)], actor="ada")
+    store.add("a", [make_caller_row(str(n), at=now, gated=True) for n in range(crowd)], at=now)
+    looks = store.take("t", "w", limit=crowd, runnable={}, look_lease=LEASE, at=now).rows
+    parks = [
+        make_end(look, Event.PARK, due_at=now + 3_600 * SECOND, gates=Gates(revision=1, facts={f"flag:{look.id}": 0}))
+        for look in looks
+    ]
+    store.settle("s", "w", parks, at=now)
+    store.signal("f", [Fact(name=f"flag:{look.id}", value=1) for look in looks], at=now)
+    woken: list[int] = []
+    for n in range(3):
+        taken = store.take(f"t{n}", "w", limit=crowd, runnable={}, look_lease=LEASE, at=now + n)
+        assert len(taken.rows) <= 1_000
+        woken += [row.id for row in taken.rows]
+        assert (taken.next_due == now + n) == (n < 2), "whoever is still to be woken must not be slept over"
+    assert sorted(woken) == sorted(look.id for look in looks)

@@ -147,6 +147,7 @@ CREATE TABLE ~note (
     PRIMARY KEY (occurrence_id, kind, name)
 );
 
+-- occurrence_id 0: nobody is in it; the row stays, so that those who compete for it can wait for each other.
 CREATE TABLE ~slot (
     name text COLLATE "C" PRIMARY KEY,
     occurrence_id bigint NOT NULL,

@@ -99,7 +99,7 @@ local function wait_for(row, seen)
   local names = {}
   for index, pair in ipairs(seen) do
     names[index] = pair[1]
-    zadd('wait:' .. pair[1], pair[2], pad(row.id))
+    zadd('wait:' .. pair[1], pair[2], row.plain)
     waiting_here[pair[1]] = true
   end
   change(row)[WAITS] = #names > 0 and names or false

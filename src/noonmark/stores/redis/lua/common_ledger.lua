@@ -44,18 +44,24 @@ local function log(id, job, event, verdict, code, detail, checks, worker, fence,
     { next_number('seq'), job, now, now, 1, event, verdict, code, detail, checks, worker, fence, revision, actor }
 end
 
--- Called by the verb after the flush: by then everything that could fail has been done.
+before_flush[#before_flush + 1] = function()
+  for _, id in ipairs(told_ids) do
+    local told = told_of[id]
+    told.packed = {}
+    for index, line in ipairs(told.new) do
+      told.packed[index] = cmsgpack.pack(line)
+    end
+    told.again = told.folded and cmsgpack.pack(told.stored)
+  end
+end
+
 local function flush_lines()
   for _, id in ipairs(told_ids) do
     local told = told_of[id]
-    if told.folded then
-      call('LSET', PREFIX .. log_key(id), -1, cmsgpack.pack(told.stored))
+    if told.again then
+      call('LSET', PREFIX .. log_key(id), -1, told.again)
     end
-    local packed = {}
-    for index, line in ipairs(told.new) do
-      packed[index] = cmsgpack.pack(line)
-    end
-    send('RPUSH', PREFIX .. log_key(id), packed)
+    send('RPUSH', PREFIX .. log_key(id), told.packed)
   end
   told_of, told_ids = {}, {}
 end
@@ -81,7 +87,7 @@ local function archive(row, outcome, error)
   local tries = attempts_of(row.id)
   tries[#tries + 1] =
     { head[RUN_FENCE], head[ATTEMPT], head[RUN_WORKER], head[STARTED], now, outcome, error or false }
-  hset('attempt', pad(row.id), cmsgpack.pack(tries))
+  hset('attempt', row.plain, cmsgpack.pack(tries))
   change(row)[RUN_FENCE] = 0
 end
 

@@ -10,7 +10,7 @@ local rows, changed_rows = {}, {}
 local young_series = {}  -- job -> rows that this script has opened and that no index knows yet
 
 -- Where an open row with this head is due, and the member under which it stands there.
-local function spot(head, id)
+local function spot(head, id, plain)
   local moment = head[DUE]
   if not moment then
     return false
@@ -20,22 +20,25 @@ local function spot(head, id)
     return 'own', 0, string.format('%d:%s:%016.0f:%012.0f', #worker, worker, math.max(moment, 0), id)
   end
   if head[FENCE] == 0 then
-    return 'due:new', moment, pad(id)
+    return 'due:new', moment, plain
   end
   if head[STATE] == 'PENDING' and head[HOLDER] == '' then
-    return 'due:parked', moment, pad(id)
+    return 'due:parked', moment, plain
   end
-  return 'due:held', moment, pad(id)
+  return 'due:held', moment, plain
 end
 
 local function series_of(head)
   return (head[ORIGIN] == 'schedule' and 'series:' or 'asked:') .. head[JOB]
 end
 
-local function adopt(id, packed)
+local function adopt(id, plain, packed)
   local head = cmsgpack.unpack(packed)
-  local row = { id = id, head = head, state = head[STATE], scheduled = head[SCHEDULED], frontier = head[FRONTIER] }
-  row.zset, row.score, row.member = spot(head, id)
+  local zset, score, member = spot(head, id, plain)
+  local row = {
+    id = id, plain = plain, head = head, state = head[STATE], scheduled = head[SCHEDULED], frontier = head[FRONTIER],
+    zset = zset, score = score, member = member,
+  }
   rows[id] = row
   return row
 end
@@ -45,12 +48,13 @@ local function load(id)
   if row ~= nil then
     return row
   end
-  local packed = call('HGET', PREFIX .. 'head', pad(id))
+  local plain = pad(id)
+  local packed = call('HGET', PREFIX .. 'head', plain)
   if not packed then
     rows[id] = false
     return false
   end
-  return adopt(id, packed)
+  return adopt(id, plain, packed)
 end
 
 local function load_many(ids)
@@ -63,7 +67,7 @@ local function load_many(ids)
     for index, packed in ipairs(found) do
       local id = ids[first + index - 1]
       if packed and rows[id] == nil then
-        adopt(id, packed)
+        adopt(id, fields[index], packed)
       end
     end
   end
@@ -102,10 +106,10 @@ end
 local function say(row, result, error)
   local head = change(row)
   if result or error then
-    hset('said', pad(row.id), cmsgpack.pack({ result, error }))
+    hset('said', row.plain, cmsgpack.pack({ result, error }))
     head[OUT] = 1
   elseif head[OUT] == 1 then
-    hset('said', pad(row.id), false)
+    hset('said', row.plain, false)
     head[OUT] = 0
   end
 end
@@ -114,25 +118,25 @@ local function said(row)
   if row.head[OUT] ~= 1 then
     return false, false
   end
-  local packed = hget('said', pad(row.id))
+  local packed = hget('said', row.plain)
   local pair = packed and cmsgpack.unpack(packed) or { false, false }
   return pair[1] or false, pair[2] or false
 end
 
 local function body_of(row)
-  return row.body or call('HGET', PREFIX .. 'body', pad(row.id))
+  return row.body or call('HGET', PREFIX .. 'body', row.plain)
 end
 
 local function put_body(row, index)
   row.body = ARGV[index]
-  hset('body', pad(row.id), ARGV[index])
+  hset('body', row.plain, ARGV[index])
 end
 
 local function forget_waiting(row)
   local names = row.head[WAITS]
   if names then
     for _, name in ipairs(names) do
-      zrem('wait:' .. name, pad(row.id))
+      zrem('wait:' .. name, row.plain)
     end
     change(row)[WAITS] = false
   end
@@ -158,13 +162,13 @@ local function create(new, generation, claimed)
     new[N_NOT_BEFORE], new[N_NOT_AFTER], new[N_EXPIRES], 0, 0, 0, 0, new[N_VERDICT], new[N_CODE], '{}',
     false, false, not open and now, false, new[N_ACTOR], new[N_NOTE], now, false, 0, '', 0, false, false, false, 0,
   }
-  local row = { id = id, head = head, frontier = 0, zset = false }
+  local row = { id = id, plain = pad(id), head = head, frontier = 0, zset = false }
   rows[id] = row
   change(row)
   put_body(row, new[N_BODY])
   hset('ident', ident(new[N_JOB], new[N_SUBJECT], new[N_IDENTITY]), tostring(id))
   if new[N_RANGE_UNTIL] then
-    zadd('range', new[N_RANGE_UNTIL], pad(id))
+    zadd('range', new[N_RANGE_UNTIL], row.plain)
   end
   if open then
     due(new[N_DUE], new[N_WORKER])
@@ -177,8 +181,8 @@ local own_workers = {}
 
 -- Let the due index, the open rows of the job, the failed and the frontiers follow what the row has become.
 local function place(row)
-  local head, id = row.head, row.id
-  local zset, score, member = spot(head, id)
+  local head, plain = row.head, row.plain
+  local zset, score, member = spot(head, row.id, plain)
   if row.zset and (row.zset ~= zset or row.member ~= member) then
     zrem(row.zset, row.member)
   end
@@ -188,7 +192,7 @@ local function place(row)
   if head[WORKER] ~= '' and (not zset) ~= (not row.zset) then
     own_workers[head[WORKER]] = true
   end
-  local plain, moved = pad(id), row.scheduled ~= head[SCHEDULED]
+  local moved = row.scheduled ~= head[SCHEDULED]
   if moved then
     zadd('scheduled', head[SCHEDULED], plain)
     zadd('rows:' .. head[JOB], head[SCHEDULED], plain)
@@ -223,9 +227,10 @@ local function place(row)
 end
 
 before_flush[#before_flush + 1] = function()
-  for _, row in ipairs(changed_rows) do
+  for index, row in ipairs(changed_rows) do
     place(row)
-    hset('head', pad(row.id), cmsgpack.pack(row.head))
+    heads[2 * index - 1] = row.plain
+    heads[2 * index] = cmsgpack.pack(row.head)
     row.changed = false
   end
   changed_rows = {}

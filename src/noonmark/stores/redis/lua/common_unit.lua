@@ -20,8 +20,15 @@ local SECOND = 1000000
 local PAUSED_AT_MOST = 5 * SECOND  -- how long a clock that was set back may hold up the store
 
 -- Numbers are doubles: exact up to 2^53 (the year 2255 in microseconds), but tostring would print 14 digits.
+local texts = {}
+
 local function int(number)
-  return string.format('%.0f', number)
+  local text = texts[number]
+  if not text then
+    text = string.format('%.0f', number)
+    texts[number] = text
+  end
+  return text
 end
 
 local function pad(id)
@@ -216,6 +223,7 @@ end
 -- --- and out it goes ----------------------------------------------------------------------------------
 
 local before_flush = {}
+local heads = {}  -- packed heads of changed rows, field by field
 
 local function flush_hashes()
   for name, fields in pairs(changed_fields) do
@@ -253,6 +261,7 @@ local function flush()
   local news = earliest < NO_MOMENT and earliest < earliest_common()
   local request = answer_kept and cmsgpack.pack(answer_kept)
   flush_hashes()
+  send('HSET', PREFIX .. 'head', heads)
   flush_meta()
   for name, by in pairs(counts) do
     if by ~= 0 then
@@ -268,7 +277,7 @@ local function flush()
   for name, list in pairs(sadds) do
     send('SADD', PREFIX .. name, list)
   end
-  counts, zadds, zrems, sadds, earliest = {}, {}, {}, {}, NO_MOMENT
+  counts, zadds, zrems, sadds, heads, earliest = {}, {}, {}, {}, {}, NO_MOMENT
   if request then
     call('SET', PREFIX .. 'req:' .. ARGV[2], request, 'PX', REMEMBERED_MS)
     answer_kept = nil

@@ -68,7 +68,7 @@ local WRITERS = {
     if load(id) then
       return
     end
-    local row = { id = id, head = head, frontier = 0, zset = false }
+    local row = { id = id, plain = pad(id), head = head, frontier = 0, zset = false }
     rows[id] = row
     change(row)
     hset('body', pad(id), body)

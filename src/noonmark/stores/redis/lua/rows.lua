@@ -37,12 +37,12 @@ for _, id in ipairs(ids) do
 end
 local fields = {}
 for index, row in ipairs(found) do
-  fields[index] = pad(row.id)
+  fields[index] = row.plain
 end
 prefetch('body', fields)
 local answers = {}
 for index, row in ipairs(found) do
   local result, error = said(row)
-  answers[index] = { row.id, hget('body', pad(row.id)), result, error, row.head }
+  answers[index] = { row.id, hget('body', row.plain), result, error, row.head }
 end
 return answers

@@ -5,7 +5,7 @@
 -- invariant: a row is leased under a fence greater than every fence before; a take that finds nothing due writes nothing.
 -- USES: unit rows keys ledger facts ending
 
-local WOKEN_AT_ONCE, CANCELLED_AT_ONCE = 1000, 1000
+local WOKEN_AT_ONCE, FACTS_AT_ONCE, CANCELLED_AT_ONCE = 1000, 1000, 1000
 local worker, limit, runnable, look_lease = unpack(cjson.decode(ARGV[4]))
 
 local function reply(row)
@@ -32,7 +32,7 @@ local function wake_waiting()
   table.sort(names)
   local budget, done = WOKEN_AT_ONCE, {}
   for _, name in ipairs(names) do
-    if budget == 0 then
+    if budget == 0 or #done >= FACTS_AT_ONCE then
       break
     end
     local version = version_of(name)
@@ -194,7 +194,7 @@ local buried = cancel_rows_of_the_gone()
 if moved_back or #woken > 0 or still_asleep > 0 or buried > 0 then
   commit()
   if #woken > 0 then
-    call('SREM', PREFIX .. 'wake', unpack(woken))
+    send('SREM', PREFIX .. 'wake', woken)
   end
 end
 local ids = due_ids()
@@ -207,18 +207,21 @@ end
 local chosen = choose(ids)
 local bodies = {}
 for index, row in ipairs(chosen) do
-  bodies[index] = pad(row.id)
+  bodies[index] = row.plain
 end
 prefetch('body', bodies)
 local answered_rows, kept = {}, {}
 for index, row in ipairs(chosen) do
   lease(row)
   local result, error = said(row)
-  answered_rows[index] = { row.id, hget('body', pad(row.id)), result, error, row.head }
+  answered_rows[index] = { row.id, hget('body', row.plain), result, error, row.head }
   kept[index] = { row.id, row.head[FENCE] }
 end
 -- what is left is the next moment; the answer is remembered with it, so the rows go out first
 commit()
+for _, row in ipairs(chosen) do
+  row.head[SLOT] = nil  -- a reply ends at the first nil: what only scripts need is not sent
+end
 local next_moment = still_asleep > 0 and now or next_due()
 call('SET', PREFIX .. 'req:' .. ARGV[2], cmsgpack.pack({ now, next_moment, meta.rules, kept }), 'PX', REMEMBERED_MS)
 return { 0, now, next_moment, meta.rules, answered_rows }

@@ -1,0 +1,196 @@
+"""Locks: acquire and release in a loop, beside a bare loop that sends the same commands through the same client.
+
+Rule of the file: the bare loop does nothing but send and receive; both run in turn against one server, and the ratio is
+that of each pair.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+from bench.fleet import report
+from noonmark.locks import Locks, bare, lock, open_locks
+from noonmark.locks.scripts import script
+from noonmark.testing.servers import start_postgres, start_redis
+
+SLICES = 20
+NAME, TTL = "bench", 30_000_000
+MEMORY_MS = 86_430_000
+Loop = Callable[[int], None]
+
+
+def measure(kind: str, runs: int, cycles: int) -> None:
+    """Report cycles per second of both loops, and their ratio."""
+    ours, raw = [], []
+    slices = SLICES * runs  # short ones: a neighbour's work then falls on both
+    with KINDS[kind]() as (our_loop, raw_loop, server):
+        for loop in (our_loop, raw_loop):
+            loop(max(20, cycles // 10))
+        for _ in range(slices):
+            raw.append(timed(raw_loop, cycles // SLICES))
+            ours.append(timed(our_loop, cycles // SLICES))
+    report(
+        "locks",
+        kind=kind,
+        unit="acquire+release/s",
+        noonmark=round(statistics.median(ours)),
+        raw=round(statistics.median(raw)),
+        ratio=round(statistics.median(o / r for o, r in zip(ours, raw, strict=True)), 3),
+        slices=slices,
+        cycles=cycles * runs,
+        server=server,
+    )
+
+
+def timed(loop: Loop, cycles: int) -> float:
+    """Return cycles per second."""
+    began = time.perf_counter()
+    loop(cycles)
+    return cycles / (time.perf_counter() - began)
+
+
+def held(locks: Locks, cycles: int) -> None:
+    """Hold a lock again and again, as people do: renewed, watched, freed."""
+    one = lock(NAME, ttl="30s", at=locks)
+    for _ in range(cycles):
+        with one:
+            pass
+
+
+# -- one pair of loops per kind -----------------------------------------------------------------------
+
+Pair = tuple[Loop, Loop, str]
+
+
+@contextmanager
+def redis_one() -> Iterator[Pair]:
+    """``lock()`` on one Redis, beside two scripts by their digests."""
+    with start_redis() as server:
+        locks = open_locks(server.url)
+        client: Any = locks._client  # type: ignore[attr-defined]  # the same client
+        hold, release = script("hold").sha, script("release").sha
+
+        def raw(cycles: int) -> None:
+            for _ in range(cycles):
+                token = os.urandom(16).hex()
+                assert client.evalsha(hold, 2, "lock:raw", "fence:{lock:raw}", token, TTL // 1000, MEMORY_MS, "acquire")
+                assert client.evalsha(release, 1, "lock:raw", token)
+
+        yield partial(held, locks), raw, str(server)
+        locks.close()
+
+
+@contextmanager
+def redis_bare() -> Iterator[Pair]:
+    """The bare functions, beside the commands of the source."""
+    with start_redis() as server:
+        locks = open_locks(server.url)
+        client: Any = locks._client  # type: ignore[attr-defined]
+        text = script("release").text
+
+        def ours(cycles: int) -> None:
+            for _ in range(cycles):
+                token = os.urandom(16).hex()
+                assert bare.acquire(client, NAME, 30_000, token)
+                assert bare.release(client, NAME, token)
+
+        def raw(cycles: int) -> None:
+            for _ in range(cycles):
+                token = os.urandom(16).hex()
+                assert client.set("lock:raw", token, nx=True, px=30_000)
+                assert client.eval(text, 1, "lock:raw", token)
+
+        yield ours, raw, str(server)
+        locks.close()
+
+
+@contextmanager
+def redlock() -> Iterator[Pair]:
+    """Redlock over three servers, beside the same three rounds of commands on three connections."""
+    with ExitStack() as stack:
+        servers = [stack.enter_context(start_redis()) for _ in range(3)]
+        locks = open_locks("redlock://" + ",".join(f"127.0.0.1:{server.port}" for server in servers))
+        connections: list[Any] = [
+            node._client.connection_pool.make_connection()
+            for node in locks._nodes  # type: ignore[attr-defined]
+        ]
+
+        def ask_all(*command: str | int) -> list[Any]:
+            for connection in connections:
+                connection.send_command(*command)
+            return [connection.read_response() for connection in connections]
+
+        def raw(cycles: int) -> None:
+            keys: tuple[str, str] = ("lock:raw", "fence:{lock:raw}")
+            for _ in range(cycles):
+                token = os.urandom(16).hex()
+                granted = ask_all("EVALSHA", script("hold").sha, 2, *keys, token, TTL // 1000, MEMORY_MS, "acquire")
+                fence = max(answer[0] for answer in granted)
+                assert sum(ask_all("EVALSHA", script("raise").sha, 2, *keys, token, str(fence))) == 3
+                assert sum(ask_all("EVALSHA", script("release").sha, 1, keys[0], token)) == 3
+
+        yield partial(held, locks), raw, f"3 x {servers[0]}"
+        for connection in connections:
+            connection.disconnect()
+        locks.close()
+
+
+@contextmanager
+def postgres() -> Iterator[Pair]:
+    """A lease row in PostgreSQL as it is installed, beside the same two statements."""
+    with start_postgres() as server:
+        locks = open_locks(server.url)
+        link: Any = locks._link  # type: ignore[attr-defined]
+        acquire, release = locks._acquire, locks._release  # type: ignore[attr-defined]
+        connection = link.take()
+
+        def raw(cycles: int) -> None:
+            for _ in range(cycles):
+                values = {"name": "raw", "token": os.urandom(16).hex(), "ttl": TTL}
+                assert connection.execute(acquire, values).fetchone()
+                assert connection.execute(release, values).fetchone()
+
+        yield partial(held, locks), raw, str(server)
+        connection.close()
+        locks.close()
+
+
+@contextmanager
+def sqlite() -> Iterator[Pair]:
+    """A file, beside the same two statements on one connection."""
+    from noonmark.locks import sqlite as kind
+    from noonmark.ports.clock import SystemClock
+
+    with tempfile.TemporaryDirectory(prefix="noonmark-bench-") as folder:
+        locks = open_locks(f"sqlite:///{folder}/bench.db")
+        connection: Any = locks._connection  # type: ignore[attr-defined]
+        clock = SystemClock()
+
+        def raw(cycles: int) -> None:
+            for _ in range(cycles):
+                values = {
+                    "name": "raw", "token": os.urandom(16).hex(), "ttl": TTL, "kept": 0,
+                    "boot_id": clock.boot_id(), "now": clock.boot(), "wall": clock.wall(),
+                }  # fmt: skip
+                assert connection.execute(kind._ACQUIRE, values).fetchall()
+                assert connection.execute(kind._RELEASE, values).fetchall()
+
+        yield partial(held, locks), raw, "SQLite in the process"
+        locks.close()
+
+
+KINDS: dict[str, Callable[[], AbstractContextManager[Pair]]] = {
+    "redis": redis_one,
+    "redis-bare": redis_bare,
+    "redlock": redlock,
+    "postgres": postgres,
+    "sqlite": sqlite,
+}
+CYCLES = {"redis": 4000, "redis-bare": 4000, "redlock": 1500, "postgres": 300, "sqlite": 4000}

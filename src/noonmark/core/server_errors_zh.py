@@ -1,0 +1,183 @@
+"""What the stores on servers complain about, in Chinese; a part of ``errors_zh.py``.
+
+Rule of the file: the patterns follow the English texts where they are raised (``stores/postgres``, ``stores/redis``), which
+a test holds.  A reason may be followed by what the server said, in parentheses; that is never touched.
+"""
+
+from __future__ import annotations
+
+import re
+
+_REASONS = {
+    # -- PostgreSQL: passing
+    "it is read-only just now": "它目前只读",
+    "our transaction was idle for too long and was ended": "本进程的事务闲置过久而被终止",
+    "its disk is full; nothing of the last change was kept": "它的磁盘已满；最后一次改动没有保存",
+    "it is out of memory": "它的内存不足",
+    "it has too many connections": "它的连接数过多",
+    "another transaction holds a lock for too long": "另一个事务占用锁过久",
+    "a statement took too long and was cancelled": "语句执行过久而被取消",
+    "it is shutting down": "它正在关闭",
+    "it crashed and is recovering": "它曾崩溃，正在恢复",
+    "it is starting up": "它正在启动",
+    "other transactions kept coming in between": "其他事务不断插入其间",
+    "the connection is gone": "连接已断开",
+    "every connection of this process is busy": "本进程的所有连接都在忙",
+    "it is a standby, which only replays another server": "它是备机，只重放另一台服务器",
+    # -- PostgreSQL: lasting
+    "it refuses the credentials": "它拒绝了用户名或密码",
+    "there is no such database": "没有这个数据库",
+    "the user lacks a right": "该用户缺少权限",
+    "the schema is not there": "schema 不存在",
+    "a table of the schema is missing": "schema 中缺少表",
+    "a column of the schema is missing": "schema 中缺少列",
+    "its data is damaged": "它的数据已损坏",
+    "an index is damaged": "索引已损坏",
+    # -- Redis: passing
+    "the server is loading its data": "服务器正在加载数据",
+    "this server is a replica now": "该服务器现在是副本",
+    "the replica has lost its primary": "副本失去了主节点",
+    "the cluster does not serve this slot": "集群不提供该槽位",
+    "the cluster is moving this slot": "集群正在迁移该槽位",
+    "the cluster has moved this slot": "集群已迁移该槽位",
+    "the server is busy with a script": "服务器正忙于执行脚本",
+    "too few replicas are in step (min-replicas-to-write)": "同步的副本太少（min-replicas-to-write）",
+    "the server cannot save its data and refuses writes; look at its log and its disk": (
+        "服务器无法保存数据，因此拒绝写入；请查看其日志和磁盘"
+    ),
+    "the server has forgotten a script": "服务器忘记了脚本",
+    "a failover interrupted the wait for a replica": "等待副本时发生了故障切换",
+    # -- Redis: lasting
+    "it asks for a password": "它要求密码",
+    "user name or password are wrong": "用户名或密码错误",
+    "its memory is full": "它的内存已满",
+    "a key of this namespace holds something else": "该命名空间的键存着别的内容",
+    "it cannot run scripts": "它无法执行脚本",
+    "it has no database of this number": "没有这个编号的数据库",
+    "it does not know a command that is needed": "它不认识所需的命令",
+}
+_REMEDIES = {
+    "If this lasts, name the primary server in the URL.": "若持续如此，请在 URL 中写主服务器。",
+    "Was this process stopped meanwhile?": "本进程是否曾被暂停？",
+    "Free some space on the server.": "请在服务器上腾出空间。",
+    "Look at the server's log.": "请查看服务器日志。",
+    "Raise max_connections there, or lower pool_size in the URL.": "请提高 max_connections，或降低 URL 中的 pool_size。",
+    "Look for it: SELECT * FROM pg_stat_activity.": "请查找：SELECT * FROM pg_stat_activity。",
+    "Is the server overloaded?": "服务器是否过载？",
+    "Start it again.": "请重新启动它。",
+    "Wait a moment.": "请稍候。",
+    "Repeat.": "请重试。",
+    "Is the server running, and is this its address?": "服务器是否在运行，地址是否正确？",
+    "Raise pool_size in the URL.": "请提高 URL 中的 pool_size。",
+    "Name the primary server.": "请写主服务器。",
+    "Check user and password in the URL, and pg_hba.conf on the server.": (
+        "请检查 URL 中的用户和密码，以及服务器上的 pg_hba.conf。"
+    ),
+    "Create it (createdb NAME), or name another in the URL.": "请创建它（createdb 名称），或在 URL 中写另一个。",
+    "Grant it, or open the store once as the schema's owner.": "请授予该权限，或以 schema 所有者打开一次存储。",
+    "Run: noonmark store migrate.": "请执行：noonmark store migrate。",
+    "Was it dropped?  Restore it from a backup, or name another schema.": (
+        "是否被删除？请从备份恢复，或换一个 schema。"
+    ),
+    "Restore the database from a backup.": "请从备份恢复数据库。",
+    "REINDEX the schema, and look for the cause in the server's log.": "请 REINDEX 该 schema，并在服务器日志中查找原因。",
+    "Run noonmark store migrate as the schema's owner (--sql prints what it would do).": (
+        "请以 schema 所有者执行 noonmark store migrate（--sql 可先打印内容）。"
+    ),
+    "Upgrade noonmark on this machine.": "请升级本机的 noonmark。",
+    "Give noonmark a schema of its own: ?schema=NAME.": "请给 noonmark 单独的 schema：?schema=名称。",
+    "noonmark needs version 14 or newer.": "noonmark 需要 14 或更新版本。",
+    "Create one with: createdb --encoding=UTF8 --template=template0 NAME.": (
+        "请创建：createdb --encoding=UTF8 --template=template0 名称。"
+    ),
+    "Look into it yourself.": "请自行查看。",
+    "Write it into the URL: redis://user:password@host:6379/0.": "请写进 URL：redis://用户:密码@主机:6379/0。",
+    "Correct them in the URL.": "请在 URL 中改正。",
+    "Grant it: ACL SETUSER name ~noonmark:* &noonmark:* +@all -@dangerous +info +config|get.": (
+        "请授予：ACL SETUSER 名称 ~noonmark:* &noonmark:* +@all -@dangerous +info +config|get。"
+    ),
+    "Raise maxmemory, or remove what else lives in this server; nothing of the last change was kept.": (
+        "请提高 maxmemory，或清理该服务器上的其他内容；最后一次改动没有保存。"
+    ),
+    "Choose another namespace: ...?namespace=name.": "请换一个命名空间：...?namespace=名称。",
+    "Use Redis 6.2 or newer, or Valkey.": "请使用 Redis 6.2 或更新版本，或 Valkey。",
+    "Name another one: redis://host:6379/0.": "请换一个：redis://主机:6379/0。",
+    "Open it again in the new process.": "请在新进程中重新打开。",
+    "Name a namespace that is not there yet: ...?namespace=name.": "请换一个还不存在的命名空间：...?namespace=名称。",
+    "Name a schema that is not there yet: ...?schema=name.": "请换一个还不存在的 schema：...?schema=名称。",
+    "Upgrade noonmark on this machine, or name another namespace.": "请升级本机的 noonmark，或换一个命名空间。",
+}
+_OTHERS: tuple[tuple[str, str], ...] = (
+    (r"the schema (.+) has tables of somebody else", r"schema \1 中有别人的表"),
+    (r"the schema (.+) has tables of somebody else \((.+)\)", r"schema \1 中有别人的表（\2）"),
+    (r"its schema (.+) has version (.+), this noonmark needs (.+)", r"其 schema \1 的版本是 \2，本 noonmark 需要 \3"),
+    (
+        r"its schema was written by a newer noonmark \(it can be read from version (.+) on, this one knows (.+)\)",
+        r"其 schema 由更新的 noonmark 写入（版本 \1 起可读，本版本只到 \2）",
+    ),
+    (r"the server is PostgreSQL (.+)", r"服务器是 PostgreSQL \1"),
+    (r"the database's encoding is (.+), which cannot hold every text", r"数据库编码是 \1，无法保存所有文字"),
+    (r"PostgreSQL cannot hold this value: (.+)", r"PostgreSQL 无法保存这个值：\1"),
+    (
+        r"its namespace was written by a newer noonmark \(shape (.+), this one knows (.+)\)",
+        r"其命名空间由更新的 noonmark 写入（结构版本 \1，本版本只到 \2）",
+    ),
+    (
+        r"the write was not confirmed in time \((.+) wanted (.+), got (.+)\)",
+        r"写入没有及时得到确认（\1 需要 \2，得到 \3）",
+    ),
+    # -- URLs
+    (r"schema=(.+) is no possible name: (.+)", r"schema=\1 不是可用的名称：\2"),
+    (r"one to (\d+) bytes, no NUL character", r"应为 1 到 \1 字节，且没有 NUL 字符"),
+    (
+        r"schema=(.+) belongs to PostgreSQL itself; choose another, such as noonmark",
+        r"schema=\1 属于 PostgreSQL 自己；请换一个，如 noonmark",
+    ),
+    (
+        r"this is no PostgreSQL URL: (.+); write (\S+), with special characters in a password percent-encoded",
+        r"这不是 PostgreSQL URL：\1；请写 \2，密码中的特殊字符用百分号编码",
+    ),
+    (
+        r"pool_size=(.*) is not possible; write a number from 1 to (\d+)",
+        r"pool_size=\1 不可用；请写 1 到 \2 的数字",
+    ),
+    (
+        r"durability=(.*) is not possible; use host \(.+\) or failover \(.+\), or leave it out",
+        r"durability=\1 不可用；请用 host（等待服务器落盘）或 failover（还等待副本落盘），或去掉它",
+    ),
+    (r"replicas=(.*) is not possible; write a number of at least 1", r"replicas=\1 不可用；请写至少为 1 的数字"),
+    (
+        r"replicas=N says how many durability=failover waits for; write both or neither",
+        "replicas=N 表示 durability=failover 等待几个副本；请两个都写或都不写",
+    ),
+    (
+        r"timeout=(.*) is not possible; write seconds between 0\.1 and 300",
+        r"timeout=\1 不可用；请写 0.1 到 300 之间的秒数",
+    ),
+    (r"(\w+)=(.*) is not possible; write (.+)", r"\1=\2 不可用；请写 \3"),
+    (r'(".*") names no Redis server; known: (.+)', r"\1 不是 Redis 服务器；可用：\2"),
+    (r"the URL names no host; write (\S+)", r"URL 没有主机；请写 \1"),
+    (
+        r"redis:// takes one host; several are redis\+sentinel:// or redis\+cluster://",
+        "redis:// 只写一台主机；多台请用 redis+sentinel:// 或 redis+cluster://",
+    ),
+    (r'(".*") is no host:port; write (\S+)', r"\1 不是 主机:端口；请写 \2"),
+    (
+        r"the URL names no service; write (\S+) \(the name the sentinels know\)",
+        r"URL 没有写服务名；请写 \1（sentinel 所知的名称）",
+    ),
+    (r'(".*") is no database number; write (\S+)', r"\1 不是数据库编号；请写 \2"),
+    (r"a cluster has one database only; leave the number out", "集群只有一个数据库；请去掉编号"),
+    (r'redis has no option (".*"); did you mean (.+)\? known: (.+)', r"redis 没有选项 \1；是否想写 \2？可用：\3"),
+    (r'redis has no option (".*"); known: (.+)', r"redis 没有选项 \1；可用：\2"),
+    (
+        r'namespace (".*") is not possible; use letters, digits, "\.", "_" and "-", at most 64',
+        r'namespace \1 不可用；请用字母、数字、"."、"_" 和 "-"，最多 64 个',
+    ),
+)
+
+SERVER_ERRORS: tuple[tuple[str, str], ...] = (
+    *((re.escape(text), chinese) for text, chinese in (_REASONS | _REMEDIES).items()),
+    *((rf"{re.escape(text)} \((.+)\)", rf"{chinese}（\1）") for text, chinese in _REASONS.items()),
+    *_OTHERS,
+)

@@ -1,0 +1,54 @@
+"""Migrations as a person runs them, and taking a trial's schema away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from noonmark.ports.store import StoreUnusable
+from noonmark.stores.postgres import PostgresStore, migrate, migration_sql, pending_migrations
+from noonmark.stores.postgres.erasing import erase
+
+
+def _tables(admin: psycopg.Connection, schema: str) -> int:
+    row = admin.execute("SELECT count(*) FROM pg_tables WHERE schemaname = %s", (schema,)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_the_sql_that_is_printed_makes_a_schema_that_opens_without_migrating(
+    url: str, schema: str, admin: psycopg.Connection, open_store: Callable[..., PostgresStore]
+) -> None:
+    text = migration_sql(url)
+    assert _tables(admin, schema) == 0, "printing changes nothing"
+    admin.execute(text.encode())
+    assert pending_migrations(url) == []
+    assert "nothing to do" in migration_sql(url)
+    store = open_store("&migrate=no")
+    assert store.now() > 0
+
+
+def test_a_schema_that_lacks_something_is_refused_where_opening_may_not_migrate(
+    url: str, open_store: Callable[..., PostgresStore]
+) -> None:
+    with pytest.raises(StoreUnusable, match="noonmark store migrate"):
+        open_store("&migrate=no")
+    assert migrate(url)
+    assert migrate(url) == []
+    assert open_store("&migrate=no").now() > 0
+
+
+def test_a_schema_is_erased_whole_and_one_of_somebody_else_is_left_alone(
+    url: str, schema: str, store: PostgresStore, admin: psycopg.Connection
+) -> None:
+    store.close()
+    assert erase(url) > 5
+    assert _tables(admin, schema) == 0
+    assert erase(url) == 0, "a second time there is nothing"
+    admin.execute(f'CREATE SCHEMA "{schema}"')
+    admin.execute(f'CREATE TABLE "{schema}".diary (line text)')
+    with pytest.raises(StoreUnusable, match="somebody else"):
+        erase(url)
+    assert _tables(admin, schema) == 1
