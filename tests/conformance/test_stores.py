@@ -54,15 +54,11 @@ class OnServer(StoreSuite):
     """A store on a server that all tests of a process share; each has a namespace of its own."""
 
     fixture: str
-    option: str
     server: Any
 
     @pytest.fixture(autouse=True)
     def _server(self, request: pytest.FixtureRequest) -> None:
         self.server = request.getfixturevalue(self.fixture)
-
-    def url_of(self, name: str, folder: Path) -> str:  # noqa: ARG002
-        return self.server.url_with(**{self.option: name})
 
     def open_store(self, name: str, folder: Path, clock: Clock | None = None) -> Store:
         return open_store(self.url_of(name, folder), clock=clock)
@@ -71,12 +67,13 @@ class OnServer(StoreSuite):
 class OnPostgres(OnServer):
     """A schema each."""
 
-    option = "schema"
-
     @pytest.fixture(autouse=True)
     def _tidy(self, _server: None) -> Iterator[None]:
         yield
-        self.server.drop_schemas()
+        self.server.take_back()
+
+    def url_of(self, name: str, folder: Path) -> str:  # noqa: ARG002
+        return self.server.url_with(schema=self.server.schema_for(name))
 
     def check_orderly(self, store: Store) -> None:  # noqa: ARG002
         assert self.server.open_transactions() == []
@@ -104,7 +101,8 @@ class TestSecondPostgres(OnPostgres):
 class OnRedis(OnServer):
     """A namespace each; every key has a reason, see the fixtures."""
 
-    option = "namespace"
+    def url_of(self, name: str, folder: Path) -> str:  # noqa: ARG002
+        return self.server.url_with(namespace=name)
 
 
 class TestValkey(OnRedis):
