@@ -154,10 +154,8 @@ def migration_sql(url: str) -> str | None:
 
         return "\n".join(f"-- {number:04d}\n{text.strip()}\n" for number, text in migrations())
     if _SERVERS.get(scheme) == _POSTGRES:
-        module = _server_module(scheme)
         with _naming_the_package(scheme):
-            schema = importlib.import_module(f"{_POSTGRES[0]}.address").parse(url).schema
-        sql: str = module.migration_sql(schema)
+            sql: str = _server_module(scheme).migration_sql(url)
         return sql
     return None
 
@@ -173,7 +171,8 @@ def migrate(url: str) -> list[str] | None:
     """
     scheme = _scheme(url)
     if _SERVERS.get(scheme) == _POSTGRES:
-        return [str(name) for name in _server_module(scheme).migrate(url)]
+        with _naming_the_package(scheme):
+            return [str(name) for name in _server_module(scheme).migrate(url)]
     open_store(url, unfinished=True).close()
     return None
 

@@ -185,6 +185,8 @@ def test_a_mute_lock_service_delays_others_by_a_second_at_most_and_not_twice(liv
         finally:
             mute.resume()
             worker.stop()
+        with redis.Redis.from_url(mute.url) as client:
+            wait_for(lambda: client.get("lock:reindex") is None)
 
 
 PROGRAM = """

@@ -24,7 +24,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +102,7 @@ KINDS: dict[str, Callable[[], Any]] = {
 
 def available() -> list[str]:
     """Return the kinds that can be tried on this machine: all, but for ZooKeeper where there is none."""
-    there = [kind for kind in KINDS if kind != "zookeeper" or find("zookeeper")]
-    return [kind for kind in there if find_spec(f"noonmark.locks.{kind.partition('-')[0]}")]
+    return [kind for kind in KINDS if kind != "zookeeper" or find("zookeeper")]
 
 
 class Group:
@@ -210,8 +208,9 @@ class Resource:
         self._client = redis.Redis.from_url(url)
 
     def value(self, key: str) -> int:
-        """Return a number."""
-        return int(self._client.get(key) or 0)
+        """Return a number, whether it has its fence with it or not."""
+        kind = self._client.type(key)
+        return int((self._client.hget(key, "value") if kind == b"hash" else self._client.get(key)) or 0)
 
     def close(self) -> None:
         """Close the connection."""

@@ -13,9 +13,11 @@ import random
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from noonmark.locks import FencedKey, FencedResource, StaleFence
 from noonmark.locks.errors import LockLost, LockTaken
 from noonmark.ports.lock import LockError, LockUnusable
 
@@ -31,12 +33,6 @@ if tonumber(ARGV[1]) < known then return 0 end
 redis.call('SET', KEYS[2], ARGV[1])
 redis.call('SET', KEYS[1], ARGV[2])
 return 1
-"""
-_GET_AND_REGISTER = """
-local known = tonumber(redis.call('GET', KEYS[2]) or '0')
-if tonumber(ARGV[1]) < known then return -1 end
-redis.call('SET', KEYS[2], ARGV[1])
-return tonumber(redis.call('GET', KEYS[1]) or '0')
 """
 
 
@@ -60,25 +56,41 @@ class Board:
         return sum(self.slots[self.at(contender, lock, field)] for contender in range(self.contenders))
 
 
+@dataclass(frozen=True)
+class Fence:
+    """A holder who shows his fence and nothing else: the lock's own end of trust must not help."""
+
+    fence: int
+
+
 class Counter:
-    """What a lock protects: a number in a Redis, with its fence beside it."""
+    """What a lock protects: a number in a Redis."""
 
     def __init__(self, client: Any, mode: str, name: str) -> None:
         self._client, self._mode = client, mode
         self._keys = (f"counter:{name}", f"newest:{name}")
+        self._fenced = FencedResource(FencedKey(client, self._keys[0]))
 
     def read(self, fence: int) -> int | None:
         """Return the number; None when a later holder has been here."""
         if self._mode != "both":
             return int(self._client.get(self._keys[0]) or 0)
-        found = int(self._client.eval(_GET_AND_REGISTER, 2, *self._keys, fence))
-        return None if found < 0 else found
+        try:
+            return int(self._fenced.read(Fence(fence)) or 0)
+        except StaleFence:
+            return None
 
     def write(self, fence: int, value: int) -> bool:
         """Write the number; False when a later holder has been here."""
         if self._mode == "none":
             return bool(self._client.set(self._keys[0], value))
-        return bool(self._client.eval(_SET_IF_NEW, 2, *self._keys, fence, value))
+        if self._mode == "write":
+            return bool(self._client.eval(_SET_IF_NEW, 2, *self._keys, fence, value))
+        try:
+            self._fenced.write(Fence(fence), str(value).encode())
+        except StaleFence:
+            return False
+        return True
 
 
 def contend(url: str, resource: Any, board: Board, me: int, number: int, mode: str, seed: str) -> None:

@@ -16,7 +16,7 @@ from fleet import Fleet, wait_for
 from noonmark.core.model import Occurrence, Query, State
 from noonmark.explain.verify import verify
 from noonmark.testing.proxy import Proxy
-from noonmark.testing.servers import Server, start_redis
+from noonmark.testing.servers import Server, start_postgres, start_redis
 from noonmark.testing.servers.server import with_options
 
 APPENDS = {"appendonly": "yes", "appendfsync": "always"}
@@ -34,6 +34,7 @@ class Kind:
 
 
 KINDS = {
+    "postgres": Kind("postgres", start_postgres, b"COMMIT"),
     "valkey": Kind("valkey", lambda: start_redis(kind="valkey", options=APPENDS), b"EVALSHA", {}),
 }
 

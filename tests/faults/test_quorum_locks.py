@@ -16,7 +16,7 @@ from noonmark.locks.errors import LockUrlError
 from noonmark.locks.etcd import EtcdLocks
 from noonmark.locks.zookeeper import ZooKeeperLocks
 from noonmark.ports.lock import Grant, LockError, Locks, LockUnusable
-from noonmark.testing.servers import MissingServer, Server, find, free_port, start_etcd, start_zookeeper
+from noonmark.testing.servers import MissingServer, Server, free_port, start_etcd, start_zookeeper
 
 TTL = 5 * SECOND
 Open = Callable[..., Any]
@@ -26,12 +26,13 @@ def start(kind: str) -> Server:
     """Start a server whose leases are as short as it can make them."""
     if kind == "etcd":
         return start_etcd(options={"heartbeat-interval": "20", "election-timeout": "200"})
-    if not find("zookeeper") and os.environ.get("NOONMARK_SERVERS") != "all":
-        pytest.skip("no ZooKeeper on this machine")
     return start_zookeeper(options={"tickTime": "100", "maxSessionTimeout": "60000"})
 
 
-@pytest.fixture(scope="module", params=["etcd", "zookeeper"])
+KINDS = ["etcd", pytest.param("zookeeper", marks=pytest.mark.server("zookeeper", "second"))]
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """One server of each kind for the whole file; a test that hurts it heals it."""
     with start(request.param) as running:
@@ -236,6 +237,32 @@ def test_a_forked_process_is_refused(opened: Open) -> None:
     finally:
         holder._pid = mine
     assert locks.release("fork", "t1")
+
+
+def test_a_process_that_was_really_forked_is_told_what_to_do_at_once(server: Server, opened: Open) -> None:
+    locks = opened()
+    held(locks, "really forked")
+    fresh = "etcd" if server.kind == "etcd" else ""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        with os.fdopen(write, "w") as said:
+            try:
+                locks.renew("really forked", TTL, "t1")
+            except LockUnusable:
+                said.write("refused ")
+            other = EtcdLocks(server.url) if fresh else ZooKeeperLocks(server.url)
+            try:
+                said.write("taken" if other.acquire("really forked", TTL, "t2") is None else "granted")
+            except LockUnusable as error:
+                said.write("unusable" if "forked" in str(error) else "?")
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as heard:
+        assert heard.read() == ("refused unusable" if fresh else "refused taken")
+    os.waitpid(child, 0)
+    assert locks.renew("really forked", TTL, "t1") is not None, "the parent's lock is untouched"
+    assert locks.release("really forked", "t1")
 
 
 def test_a_closed_service_says_so(opened: Open) -> None:

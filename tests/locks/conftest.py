@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from noonmark.testing.servers import FORGETFUL, start_cluster, start_postgres, start_redis
+from noonmark.testing.servers import FORGETFUL, start_cluster, start_etcd, start_postgres, start_redis, start_zookeeper
 
 if TYPE_CHECKING:
     from lock_places import Place
@@ -38,6 +38,18 @@ def cluster() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Any]:
     with start_postgres(options=FORGETFUL) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def etcd() -> Iterator[Any]:
+    with start_etcd(options={"unsafe-no-fsync": "true"}) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def zookeeper() -> Iterator[Any]:
+    with start_zookeeper(options={"maxSessionTimeout": "60000"}) as server:
         yield server
 
 

@@ -6,15 +6,21 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import apsw
 import psycopg
 import pytest
 import redis
+from kazoo.client import KazooClient
 
+from noonmark.core.model import SECOND
 from noonmark.locks import Locks, open_locks
+from noonmark.locks.etcd import lock_key
+from noonmark.locks.etcd_link import Link
 from noonmark.locks.memory import MemoryLocks
+from noonmark.locks.zookeeper import row_of
 from noonmark.testing.locking import LockHarness
 
 
@@ -25,9 +31,10 @@ class Place:
     url: str
     expire: Callable[[str], None]
     open: Callable[[], Locks]
+    longest: int | None = None
 
     def harness(self) -> LockHarness:
-        return LockHarness(open_=self.open, expire=self.expire)
+        return LockHarness(open_=self.open, expire=self.expire, longest=self.longest)
 
 
 def memory_place(_request: pytest.FixtureRequest, _folder: Path) -> Place:
@@ -103,6 +110,41 @@ def advisory_place(request: pytest.FixtureRequest, _folder: Path) -> Place:
     return Place(url=f"{url}?kind=advisory", expire=expire, open=lambda: open_locks(f"{url}?kind=advisory"))
 
 
+def etcd_place(request: pytest.FixtureRequest, _folder: Path) -> Place:
+    url = request.getfixturevalue("etcd").url
+
+    async def revoke(client: Any, name: str) -> None:
+        found = await client.get(lock_key(name))
+        if found is not None:
+            await client.revoke_lease(found.lease)
+
+    def expire(name: str) -> None:
+        link = Link(url)
+        try:
+            link.call(lambda client: revoke(client, name), 5)
+        finally:
+            link.close()
+
+    return Place(url=url, expire=expire, open=lambda: open_locks(url))
+
+
+def zookeeper_place(request: pytest.FixtureRequest, _folder: Path) -> Place:
+    url = request.getfixturevalue("zookeeper").url
+
+    def expire(name: str) -> None:
+        client = KazooClient(hosts=urlsplit(url).netloc)
+        client.start(timeout=10)
+        try:
+            parent = row_of(name)
+            for child in client.get_children(parent) if client.exists(parent) else ():
+                client.delete(f"{parent}/{child}")
+        finally:
+            client.stop()
+            client.close()
+
+    return Place(url=url, expire=expire, open=lambda: open_locks(url), longest=60 * SECOND)
+
+
 PLACES: dict[str, Callable[[pytest.FixtureRequest, Path], Place]] = {
     "memory": memory_place,
     "sqlite": sqlite_place,
@@ -111,5 +153,9 @@ PLACES: dict[str, Callable[[pytest.FixtureRequest, Path], Place]] = {
     "redlock": redlock_place,
     "postgres": postgres_place,
     "postgres-advisory": advisory_place,
+    "etcd": etcd_place,
+    "zookeeper": zookeeper_place,
 }
-SESSION_BOUND = {"postgres-advisory"}
+SESSION_BOUND = {"postgres-advisory", "zookeeper"}
+MARKS = {"zookeeper": pytest.mark.server("zookeeper", "second")}
+"""Kinds whose server is no wheel's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from lock_places import PLACES, SESSION_BOUND, Place
+from lock_places import MARKS, PLACES, SESSION_BOUND, Place
 
 from noonmark.testing.locking import LockCase, lock_cases
 
@@ -19,7 +19,11 @@ def expected(kind: str) -> list[LockCase]:
 
 @pytest.mark.parametrize(
     ("kind", "case"),
-    [pytest.param(kind, case, id=f"{kind}-{case}") for kind in PLACES for case in expected(kind)],
+    [
+        pytest.param(kind, case, id=f"{kind}-{case}", marks=MARKS.get(kind, ()))
+        for kind in PLACES
+        for case in expected(kind)
+    ],
 )
 def test_the_lock_keeps_the_port(kind: str, case: LockCase, make_place: Callable[[str], Place]) -> None:
     with make_place(kind).harness() as harness:

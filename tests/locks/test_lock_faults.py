@@ -10,12 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lock_places import Place
+from lock_places import PLACES, Place
 
+from noonmark.core.model import SECOND
 from noonmark.locks import LockError, LockLost, LockTaken, lock, open_locks
 from noonmark.testing.servers import start_postgres, start_redis
 
@@ -58,23 +60,31 @@ def said(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().split()[0]
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite", "redis", "redlock", "postgres", "postgres-advisory"])
-def test_a_lock_is_kept_far_beyond_its_ttl(kind: str, make_place: Callable[[str], Place]) -> None:
-    place = make_place(kind)
-    mine, other = place.open(), place.open()
-    refused = 0
-    with lock("kept", ttl="400ms", at=mine) as held:
-        until = time.monotonic() + 1.5
-        while time.monotonic() < until:
-            assert other.acquire("kept", 400_000, "stranger") is None
-            refused += 1
-            held.check()
-            time.sleep(0.02)
-    assert refused > 5
-    assert other.acquire("kept", 400_000, "stranger") is not None
-    assert other.release("kept", "stranger")
-    for locks in {id(mine): mine, id(other): other}.values():
-        locks.close()
+def test_locks_of_every_kind_are_kept_far_beyond_their_ttl(make_place: Callable[[str], Place]) -> None:
+    """All at the same time, for three ttls, while somebody else asks again and again."""
+
+    def keep(kind: str) -> int:
+        place, name = places[kind], f"kept-{kind}"  # one of Redlock's servers is that of redis
+        mine, other = place.open(), place.open()
+        refused = 0
+        try:
+            with lock(name, ttl="1500ms", at=mine) as held:
+                until = time.monotonic() + 4.5
+                while time.monotonic() < until:
+                    assert other.acquire(name, SECOND, "stranger") is None
+                    refused += 1
+                    held.check()
+                    time.sleep(0.05)
+            assert other.acquire(name, SECOND, "stranger") is not None
+            assert other.release(name, "stranger")
+        finally:
+            for locks in {id(mine): mine, id(other): other}.values():
+                locks.close()
+        return refused
+
+    places = {kind: make_place(kind) for kind in PLACES}
+    with ThreadPoolExecutor(len(places)) as pool:
+        assert min(pool.map(keep, places)) > 3
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "redis", "redlock", "postgres", "postgres-advisory"])
@@ -88,7 +98,7 @@ def test_a_killed_holder_s_lock_frees_itself(kind: str, make_place: Callable[[st
         killed = time.monotonic()
         with lock("a", at=place.url, wait="10s"):
             waited = time.monotonic() - killed
-    assert waited < 2.5
+    assert waited < 1 + 4  # the ttl, and what a busy machine needs
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "redis", "redlock", "postgres", "postgres-advisory"])
@@ -112,12 +122,12 @@ def test_a_stopped_holder_knows_as_soon_as_it_goes_on(kind: str, make_place: Cal
 def test_a_service_that_hangs_ends_trust_on_time_though_the_renewal_hangs_with_it() -> None:
     told = threading.Event()
     with start_redis() as server, contextlib.closing(open_locks(server.url)) as locks:
-        one = lock("a", ttl="900ms", at=locks, on_lost=told.set)
+        one = lock("a", ttl="2s", at=locks, on_lost=told.set)
         held = one.acquire()
         server.pause()
         began = time.monotonic()
-        assert told.wait(5)
-        assert time.monotonic() - began < 0.9 + 0.3
+        assert told.wait(10)
+        assert time.monotonic() - began < 2 + 1.5
         assert held.lost
         with pytest.raises(LockLost):
             held.check()
@@ -172,12 +182,12 @@ def test_redlock_outlives_a_minority_and_says_when_the_majority_is_gone(make_tri
 
 def test_redlock_waits_for_a_hanging_server_only_a_little(make_trio: Callable[[], Any]) -> None:
     servers, url = make_trio()
-    with contextlib.closing(open_locks(url + "?timeout=200ms")) as locks:
+    with contextlib.closing(open_locks(url.replace("3s", "1s"))) as locks:
         assert locks.acquire("warm", 20_000_000, "t") is not None
         servers[2].pause()
         began = time.monotonic()
         assert locks.acquire("a", 20_000_000, "t") is not None
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 6  # three rounds, and each waits for it at most once
         servers[2].resume()
 
 
@@ -205,7 +215,7 @@ def make_trio() -> Iterator[Callable[[], Any]]:
 
         def make() -> Any:
             servers = [stack.enter_context(start_redis()) for _ in range(3)]
-            return servers, "redlock://" + ",".join(f"127.0.0.1:{server.port}" for server in servers)
+            return servers, "redlock://" + ",".join(f"127.0.0.1:{server.port}" for server in servers) + "?timeout=3s"
 
         yield make
 

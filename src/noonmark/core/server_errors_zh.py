@@ -31,6 +31,7 @@ _REASONS = {
     "the schema is not there": "schema 不存在",
     "a table of the schema is missing": "schema 中缺少表",
     "a column of the schema is missing": "schema 中缺少列",
+    "a pooler gives its sessions to others in between": "连接池在中间把会话给了别人",
     "its data is damaged": "它的数据已损坏",
     "an index is damaged": "索引已损坏",
     # -- Redis: passing
@@ -55,6 +56,8 @@ _REASONS = {
     "it cannot run scripts": "它无法执行脚本",
     "it has no database of this number": "没有这个编号的数据库",
     "it does not know a command that is needed": "它不认识所需的命令",
+    "it is no cluster": "它不是集群",
+    "it is no sentinel": "它不是 sentinel",
 }
 _REMEDIES = {
     "If this lasts, name the primary server in the URL.": "若持续如此，请在 URL 中写主服务器。",
@@ -68,6 +71,7 @@ _REMEDIES = {
     "Wait a moment.": "请稍候。",
     "Repeat.": "请重试。",
     "Is the server running, and is this its address?": "服务器是否在运行，地址是否正确？",
+    "Add pooler=transaction to the URL.": "请在 URL 中加上 pooler=transaction。",
     "Raise pool_size in the URL.": "请提高 URL 中的 pool_size。",
     "Name the primary server.": "请写主服务器。",
     "Check user and password in the URL, and pg_hba.conf on the server.": (
@@ -101,6 +105,8 @@ _REMEDIES = {
     ),
     "Choose another namespace: ...?namespace=name.": "请换一个命名空间：...?namespace=名称。",
     "Use Redis 6.2 or newer, or Valkey.": "请使用 Redis 6.2 或更新版本，或 Valkey。",
+    "Write redis:// (or rediss://) in the URL.": "请在 URL 中写 redis://（或 rediss://）。",
+    "Name the sentinels and their port (26379), or write redis://.": "请写 sentinel 及其端口（26379），或写 redis://。",
     "Name another one: redis://host:6379/0.": "请换一个：redis://主机:6379/0。",
     "Open it again in the new process.": "请在新进程中重新打开。",
     "Name a namespace that is not there yet: ...?namespace=name.": "请换一个还不存在的命名空间：...?namespace=名称。",
@@ -125,6 +131,10 @@ _OTHERS: tuple[tuple[str, str], ...] = (
     (
         r"the write was not confirmed in time \((.+) wanted (.+), got (.+)\)",
         r"写入没有及时得到确认（\1 需要 \2，得到 \3）",
+    ),
+    (
+        r"(\S+) is (\S+); this store keeps instants until the year 2255 and numbers below 2\*\*53",
+        r"\1 是 \2；该存储只保存 2255 年之前的时刻和小于 2**53 的数",
     ),
     # -- URLs
     (r"schema=(.+) is no possible name: (.+)", r"schema=\1 不是可用的名称：\2"),

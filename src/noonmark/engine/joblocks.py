@@ -136,7 +136,8 @@ class JobLocks:
             hold.kept = await self._answer(future)
         except TimeoutError:
             self._mute[where] = self._clock.boot() + MUTE
-            future.add_done_callback(_give_back_late)
+            if not future.cancel():  # it was begun
+                future.add_done_callback(_give_back_late)
             return _away(fact, at, f"no answer within {PATIENCE / 1e6:g} s"), None
         except LockError as error:
             return _away(fact, at, str(error)), None

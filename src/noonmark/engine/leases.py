@@ -87,23 +87,29 @@ class Duty:
         self._on_cancel = on_cancel
         self._ttl = ttl
         self._dice = dice
-        self._beat_at: Micros = 0
+        self._beating = threading.Lock()  # the loop's first and last beat must not overtake the keeper's
+        self.beat_at: Micros = 0
+        """Boot-clock moment of the next heartbeat."""
         self._failures = 0
 
     def beat(self, *, ended: bool = False) -> Micros:
         """Say that we live (or that we stop by ourselves); returns the store's time."""
-        wall = self._clock.wall()
-        info = replace(self.worker, seen_at=wall, ended_at=wall if ended else None)
-        now = self.store.heartbeat(info, self._ttl)
-        self.worker = replace(self.worker, wall_offset=wall - now)
-        self._beat_at = self._clock.boot() + self._ttl // 3
-        return now
+        with self._beating:
+            wall = self._clock.wall()
+            info = replace(self.worker, seen_at=wall, ended_at=wall if ended else None)
+            now = self.store.heartbeat(info, self._ttl)
+            offset = wall - now
+            is_told = abs(offset - info.wall_offset) < SECOND
+            self.worker = replace(self.worker, wall_offset=offset)
+            # A wrong clock is known only from the answer; it is told in the next beat, which then comes at once.
+            self.beat_at = self._clock.boot() + (self._ttl // 3 if is_told or ended else 0)
+            return now
 
     def keep_once(self) -> Micros:
         """Renew what is due and beat when it is time; return the boot-clock moment of the next round."""
         try:
             self._renew(self._book.due(self._clock.boot()))
-            if self._clock.boot() >= self._beat_at:
+            if self._clock.boot() >= self.beat_at:
                 self.beat()
             self._failures = 0
         except StoreError as error:
@@ -113,7 +119,7 @@ class Duty:
             nap = min(SECOND, 100_000 * self._failures)
             return self._clock.boot() + int(nap * (0.5 + self._dice() / 2))  # the others fail at the same moment
         upcoming = self._book.next_renewal()
-        latest = min(self._beat_at, self._clock.boot() + _LONGEST_NAP)
+        latest = min(self.beat_at, self._clock.boot() + _LONGEST_NAP)
         return latest if upcoming is None else min(latest, upcoming)
 
     def _renew(self, runs: Iterable[Run]) -> None:

@@ -50,6 +50,9 @@ from noonmark.ports.store import Capability, Store, StoreUnusable
 LONGEST_SLEEP: Micros = 10 * SECOND
 POLL: Micros = SECOND // 4
 """How often a store is asked that cannot tell us of earlier due moments."""
+SPACING: Micros = 5 * SECOND // 1000
+"""A hint is answered at once, unless the last take began less than this ago: what many workers ask of one store for a
+flood of hints stays bounded, and each answer is worth more.  Due moments are not held back by it."""
 BATCH = 1000
 _LOG = logging.getLogger("noonmark.engine")
 
@@ -83,11 +86,13 @@ class Engine:
         self._concurrency = concurrency
         self._observer = observer
         self._zone = zone
+        self._dice = dice
         self._expect_renewal = expect_renewal
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake, self._finished = asyncio.Event(), asyncio.Event()
         self._offset: Micros = 0  # store time minus boot clock
         self._empty_takes = 0
+        self._took_at: Micros = 0
         self.inbox = Inbox(self._wake_settling)
         self._roster = Roster(clock, self.inbox, concurrency=concurrency, observer=observer)
         self.book = Book()
@@ -222,6 +227,7 @@ class Engine:
     async def _begin(self) -> None:
         """Say that we live, put our rules in force, see that every series has its frontier."""
         self._reckon(await self._gate.call(self.duty.beat))
+        self._expect_renewal(self.duty.beat_at)
         declared = await self._gate.call(put_in_force, self._store, list(self._registry.jobs()), actor=self._worker)
         self.rules.trust(row for row, is_ours in declared if is_ours)
         # A take of no row tells the version.  Read before the rules it can only be too old; then they are read again.
@@ -253,7 +259,7 @@ class Engine:
 
     async def _round(self, free: int) -> Micros:
         """Take once and bring every row on its way; return the boot-clock moment of the next round."""
-        asked = self._clock.boot()
+        asked = self._took_at = self._clock.boot()
         taken = await self._take(min(free, BATCH))
         received = self._clock.boot()
         self._reckon(taken.now)
@@ -290,7 +296,11 @@ class Engine:
             self._empty_takes = 0
             return received + taken.next_due - taken.now
         self._empty_takes += 1  # due, but not for us just now: ask again soon, then less soon
-        return received + min(POLL, 1000 << min(self._empty_takes, 8))
+        return received + self._spread(min(POLL, 1000 << min(self._empty_takes, 8)))
+
+    def _spread(self, length: Micros) -> Micros:
+        """Shorten a wait by up to a quarter, so that workers who began it together do not end it together."""
+        return length - int(self._dice() * length / 4)
 
     async def _adopt_rules(self, version: int) -> None:
         self.rules.load(await self._gate.call(self._store.jobs), version)
@@ -343,7 +353,7 @@ class Engine:
         """Sleep until a boot-clock moment or a wake-up, and never very long: clocks jump, notices get lost."""
         now = self._clock.boot()
         bound = LONGEST_SLEEP if Capability.NOTIFY in self._store.capabilities else POLL
-        until = min(until, now + bound)
+        until = min(until, now + self._spread(bound))
         if until <= now:
             await asyncio.sleep(0)
             return
@@ -354,6 +364,9 @@ class Engine:
             await self._wake.wait()
         finally:
             timer.cancel()
+        too_soon = min(until, self._took_at + SPACING) - self._clock.boot()
+        if too_soon > 0:
+            await asyncio.sleep(too_soon / 1e6)
 
     # -- settling -------------------------------------------------------------------------------------
 

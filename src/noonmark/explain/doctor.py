@@ -137,7 +137,7 @@ def _workers(workers: Sequence[WorkerInfo], rows: Sequence[JobRow], version: str
         return
     names = _names(worker.name for worker in workers)
     detail = {"count": len(workers), "workers": names}
-    sentence = f"{len(workers)} workers are awake: {names}."
+    sentence = f"{len(workers)} workers are awake: {names}." if len(workers) > 1 else f"1 worker is awake: {names}."
     yield Finding(code="workers_awake", level="ok", sentence=sentence, detail=detail)
     skewed = [worker for worker in workers if abs(worker.wall_offset) > SKEW]
     if skewed:

@@ -19,11 +19,13 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from urllib.parse import parse_qsl
 
 import psycopg
 
 from noonmark.core.model import Micros
 from noonmark.locks.checks import check, drift
+from noonmark.locks.errors import LockUrlError
 from noonmark.locks.postgres_link import NOW, Connection, Link
 from noonmark.ports.lock import Grant, LockUnusable
 
@@ -66,6 +68,11 @@ class AdvisoryLocks:
     kind = "postgres-advisory"
 
     def __init__(self, url: str) -> None:
+        if ("pooler", "transaction") in parse_qsl(url.partition("?")[2]):
+            raise LockUrlError(
+                "kind=advisory needs a session of its own, and pooler=transaction says that sessions are shared;"
+                " leave one of the two away"
+            )
         self._link = Link(url, tables=(_FENCES,), needed="fence")
         self._lock, self._fence = self._link.text(_LOCK), self._link.text(_FENCE)
         self._unlock, self._renew = self._link.text(_UNLOCK), self._link.text(_RENEW)

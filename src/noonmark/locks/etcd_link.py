@@ -50,6 +50,9 @@ _ACTS = (
 
 T = TypeVar("T")
 
+_first_used_by: int | None = None
+"""The process in which gRPC was first used: it does not survive a fork."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -171,6 +174,14 @@ class Link:
     # -- the loop ----------------------------------------------------------------------------------
 
     def _running(self) -> asyncio.AbstractEventLoop:
+        global _first_used_by
+        if _first_used_by not in (None, os.getpid()):
+            raise LockUnusable(
+                f"{self.place.shown} cannot be used here: gRPC, by which etcd is spoken to, does not work in a process "
+                "that was forked from one that used it. Start processes anew (subprocess, multiprocessing's spawn), or lock "
+                "after the fork only."
+            )
+        _first_used_by = os.getpid()
         with self._guard:
             if self._closed:
                 raise LockUnusable(f"the locks at {self.place.shown} were closed; open them again")

@@ -119,6 +119,11 @@ class Held:
         return self._state is _RELEASED
 
     @property
+    def is_over(self) -> bool:
+        """True once it was released or lost."""
+        return self.lost or self._state is _RELEASED
+
+    @property
     def is_own_process(self) -> bool:
         """False in a process that was forked while the lock was held."""
         return process.generation == self._process

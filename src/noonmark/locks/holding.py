@@ -196,7 +196,7 @@ class Lock:
         if process.generation != self._process:  # what is held here is held by the parent
             self._begin_anew()
         with self._mutex:
-            if self._busy or self._held is not None:
+            if self._busy or (self._held is not None and not self._held.is_over):
                 raise RuntimeError(
                     f'this lock object holds "{self.name}" already; locks are not re-entrant: hand the held lock on,'
                     " or make another object and let it wait"

@@ -27,6 +27,8 @@ _KINDS = {
     "valkeys": ("noonmark.locks.redis", "RedisLocks", "redis"),
     "redis+sentinel": ("noonmark.locks.redis", "RedisLocks", "redis"),
     "redis+cluster": ("noonmark.locks.redis", "RedisLocks", "redis"),
+    "rediss+sentinel": ("noonmark.locks.redis", "RedisLocks", "redis"),
+    "rediss+cluster": ("noonmark.locks.redis", "RedisLocks", "redis"),
     "redlock": ("noonmark.locks.redlock", "Redlock", "redis"),
     "postgresql": ("noonmark.locks.postgres", "PostgresLocks", "postgres"),
     "postgres": ("noonmark.locks.postgres", "PostgresLocks", "postgres"),

@@ -25,7 +25,8 @@ TIMEOUT = 5.0
 """Seconds for connecting and for each statement; the end of trust is watched apart."""
 _IDLE_KEPT = 8
 _SCHEMA = "CREATE SCHEMA IF NOT EXISTS {schema}"
-_OURS = {"kind", "schema"}
+_OURS = {"kind", "schema", "pooler", "migrate", "pool_size"}
+"""Taken out before libpq sees the rest; the last three mean something to the store at the same URL."""
 _ACTS = ("28", "42501", "3D000", "3F000", "42P01", "53100", "0A000")
 """Classes of SQLSTATE that stay until somebody acts: no access, no rights, no such database or table, disk full."""
 
@@ -225,12 +226,15 @@ def _read(url: str) -> tuple[str, str]:
     kept = {"connect_timeout": "5", "application_name": "noonmark locks", "tcp_user_timeout": "5000"} | {
         key: value for key, value in options if key not in _OURS
     }
+    if "," in head.partition("://")[2] and "target_session_attrs" not in kept:
+        kept["target_session_attrs"] = "read-write"  # of several servers only the primary can serve
     conninfo = f"{head}?{urlencode(kept)}"
     try:
         psycopg.conninfo.conninfo_to_dict(conninfo)
     except psycopg.Error as problem:
-        said = " ".join(str(problem).split())
+        said = f" ({' '.join(str(problem).split())})" if "@" not in url and "password" not in url else ""
         raise LockUrlError(
-            f"{without_secrets(url)} cannot be read ({said}); write postgresql://user@host/database"
+            f"{without_secrets(url)} cannot be read{said}; write postgresql://user@host/database, with special"
+            " characters in a password percent-encoded"
         ) from None
     return conninfo, schema

@@ -49,7 +49,7 @@ class RedisLocks:
         self._errors = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
         self._broken = exceptions.ConnectionError
         self._owned = client is None
-        self._cluster = url.startswith("redis+cluster:")
+        self._cluster = "+cluster:" in url
         self._process = process.generation
         self._url = without_secrets(url) if url else "redis (a client of the caller)"
         try:

@@ -5,8 +5,9 @@ Rule of the file: one attempt per call; whatever is worth repeating or waiting f
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from noonmark.core.urls import without_secrets
 from noonmark.locks.errors import LockUrlError
@@ -18,94 +19,116 @@ if TYPE_CHECKING:
     import redis
 
 TIMEOUT = 5.0
-"""Seconds for connecting and for one answer, unless the URL says ``socket_timeout``; the end of trust is watched apart."""
-_PLAIN = {"redis": "redis", "valkey": "redis", "rediss": "rediss", "valkeys": "rediss"}
-_OURS = {"namespace"}
+"""Seconds for connecting and for one answer, unless the URL says ``timeout``; the end of trust is watched apart."""
+_OF_THE_STORE = {"namespace", "durability", "replicas"}
 """Options that mean something to the store at the same URL and nothing to a lock."""
-_TLS = ("ssl", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname")
+_TLS = {
+    "ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_cert_reqs", "ssl_check_hostname",
+}  # fmt: skip
+_OF_SENTINELS = {"sentinel_username", "sentinel_password"}
 
 
-def connect(url: str, *, timeout: float = TIMEOUT) -> Any:
+def connect(url: str) -> Any:
     """Return a client for the URL; only a cluster is asked for something at once, its nodes.
 
     Args:
         url: ``redis:// rediss:// valkey:// valkeys://`` host and database, ``redis+cluster://h:p,h:p``, or
-            ``redis+sentinel://h:p,h:p/service/db``.
-        timeout: seconds for connecting and for each answer.
+            ``redis+sentinel://h:p,h:p/service/db`` (rediss for TLS); ``?timeout=5`` seconds for each answer.
 
     Raises:
         LockUrlError: with what to write instead.
     """
-    import redis
     from redis.backoff import NoBackoff
     from redis.retry import Retry
 
-    parts = urlsplit(url)
-    scheme, _, transport = parts.scheme.partition("+")
-    options = [(key, value) for key, value in parse_qsl(parts.query, keep_blank_values=True) if key not in _OURS]
-    common: dict[str, Any] = {
-        "retry": Retry(NoBackoff(), 0),
-        "socket_timeout": timeout,
-        "socket_connect_timeout": timeout,
-        "health_check_interval": 0,
-    }
     try:
+        parts = urlsplit(url)
+        scheme, _, transport = parts.scheme.partition("+")
+        options = {k: v for k, v in parse_qsl(parts.query, keep_blank_values=True) if k not in _OF_THE_STORE}
+        timeout = _seconds(options.pop("timeout", str(TIMEOUT)))
+        common: dict[str, Any] = {
+            "retry": Retry(NoBackoff(), 0),
+            "socket_timeout": timeout,
+            "socket_connect_timeout": timeout,
+            "health_check_interval": 0,
+        }
+        if scheme in ("rediss", "valkeys") and transport:
+            common |= {"ssl": True} | {key: _plain(options.pop(key)) for key in sorted(_TLS & options.keys())}
         if transport == "cluster":
             return _cluster(parts, options, common)
         if transport == "sentinel":
             return _sentinel(parts, options, common)
-        if not parts.path.strip("/").isdecimal() and parts.path.strip("/"):
-            raise LockUrlError(
-                f'{without_secrets(url)}: "{parts.path}" is no database number; write redis://host:6379/0'
-            )
-        plain = f"{_PLAIN[scheme]}://{parts.netloc}{parts.path}?{urlencode(options)}"
-        client = redis.Redis.from_url(plain, **common)
-        client.connection_pool.make_connection()  # an option that nobody knows is refused here, not at the first call
-        return client
+        return _one(parts, options, common)
+    except LockUrlError:
+        raise
     except (ValueError, KeyError, TypeError) as problem:
-        if isinstance(problem, LockUrlError):
-            raise
-        raise LockUrlError(f"{without_secrets(url)} cannot be read ({problem}); write redis://host:6379/0") from None
+        said = f" ({problem})" if "@" not in url else ""  # it may quote a part of a password
+        raise LockUrlError(f"{without_secrets(url)} cannot be read{said}; write redis://host:6379/0") from None
 
 
-def _cluster(parts: Any, options: list[tuple[str, str]], common: dict[str, Any]) -> Any:
+def _one(parts: SplitResult, options: dict[str, str], common: dict[str, Any]) -> Any:
+    import redis
+
+    database = parts.path.strip("/")
+    if database and not database.isdecimal():
+        raise LockUrlError(f'"{parts.path}" is no database number; write redis://host:6379/0')
+    scheme = "rediss" if parts.scheme in ("rediss", "valkeys") else "redis"
+    plain = f"{scheme}://{parts.netloc}{parts.path}?{urlencode(options)}"
+    client = redis.Redis.from_url(plain, **common)
+    client.connection_pool.make_connection()  # an option that nobody knows is refused here, not at the first call
+    return client
+
+
+def _cluster(parts: SplitResult, options: dict[str, str], common: dict[str, Any]) -> Any:
     from redis import cluster
 
+    _refuse(options, "redis+cluster", ())
     untyped: Any = cluster
     nodes = [untyped.ClusterNode(host, port) for host, port in hosts(parts, 6379)]
-    given: dict[str, Any] = {key: value for key, value in options if key in _TLS}
-    if given:
-        given["ssl"] = given.pop("ssl", "true").lower() in ("1", "true", "yes")
-    return untyped.RedisCluster(
-        startup_nodes=nodes, username=_user(parts), password=_password(parts), **(common | given)
-    )
+    return untyped.RedisCluster(startup_nodes=nodes, username=_user(parts), password=_password(parts), **common)
 
 
-def _sentinel(parts: Any, options: list[tuple[str, str]], common: dict[str, Any]) -> Any:
+def _sentinel(parts: SplitResult, options: dict[str, str], common: dict[str, Any]) -> Any:
     from redis import sentinel
 
+    _refuse(options, "redis+sentinel", _OF_SENTINELS)
     untyped: Any = sentinel
     service, _, database = parts.path.strip("/").partition("/")
     if not service:
         raise LockUrlError("redis+sentinel:// names no service; write redis+sentinel://host:26379,host:26379/mymaster")
-    given = dict(options)
-    asked = {
-        "username": given.get("sentinel_username"),
-        "password": given.get("sentinel_password"),
-        "socket_timeout": common["socket_timeout"],
-        "socket_connect_timeout": common["socket_connect_timeout"],
-    }
-    watched = untyped.Sentinel(hosts(parts, 26379), sentinel_kwargs={k: v for k, v in asked.items() if v is not None})
+    asked = {key.removeprefix("sentinel_"): value for key, value in options.items()}
+    asked |= {key: value for key, value in common.items() if key not in ("retry", "health_check_interval")}
+    watched = untyped.Sentinel(hosts(parts, 26379), sentinel_kwargs=asked)
     return watched.master_for(
-        service, db=int(database or 0), username=_user(parts), password=_password(parts), **common
+        unquote(service), db=int(database or 0), username=_user(parts), password=_password(parts), **common
     )
 
 
-def _user(parts: Any) -> str | None:
+def _refuse(options: dict[str, str], scheme: str, known: Collection[str]) -> None:
+    if unknown := sorted(options.keys() - set(known)):
+        names = ", ".join(sorted({"timeout", *known}))
+        raise LockUrlError(f'{scheme} has no option "{unknown[0]}"; known: {names}, and with rediss those for TLS')
+
+
+def _plain(value: str) -> Any:
+    return value.lower() in ("1", "true", "yes") if value.lower() in ("0", "1", "true", "false", "yes", "no") else value
+
+
+def _seconds(value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 300:
+        raise LockUrlError(f"timeout={value} is not possible; write seconds between 0.1 and 300")
+    return seconds
+
+
+def _user(parts: SplitResult) -> str | None:
     return unquote(parts.username) if parts.username else None
 
 
-def _password(parts: Any) -> str | None:
+def _password(parts: SplitResult) -> str | None:
     return unquote(parts.password) if parts.password else None
 
 

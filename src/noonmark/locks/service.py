@@ -89,7 +89,10 @@ class Service:
                 _LOG.exception("a lock renewal failed in an unexpected way; the lock is lost when its trust ends")
 
     def free_soon(self, name: str, token: str) -> None:
-        """Free what may be ours without our knowing; if the service stays away, the ttl does it."""
+        """Free what may be ours without our knowing; if the service stays away, the ttl does it.
+
+        On a thread of its own: it may have to wait for the service, and renewals must not.
+        """
 
         def free() -> None:
             for left in reversed(range(_FREE_TRIES)):
@@ -103,7 +106,10 @@ class Service:
                         return
                 self.pause(threading.Event(), round(_FREE_PAUSE * SECOND))
 
-        self.soon(free)
+        if self.keeper.by_hand:
+            free()
+        else:
+            threading.Thread(target=free, name="noonmark-lock-free", daemon=True).start()
 
     # -- waiting --------------------------------------------------------------------------------
 

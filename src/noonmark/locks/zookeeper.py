@@ -11,10 +11,12 @@ ends with the shorter of the two, and a grant cannot be renewed from another pro
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -40,12 +42,17 @@ class _Ask:
     @property
     def parent(self) -> str:
         """The node in which the contenders of this lock stand."""
-        return f"{ROOT}/{quote(self.name, safe='').replace('.', '%2E')}"
+        return row_of(self.name)
 
     @property
     def prefix(self) -> str:
         """How our nodes begin; the token itself is their content."""
         return f"lock-{hashlib.sha256(self.token.encode()).hexdigest()[:24]}-"
+
+
+def row_of(name: str) -> str:
+    """Return the node in which the contenders of a lock stand, whatever its name holds."""
+    return f"{ROOT}/{quote(name, safe='').replace('.', '%2E')}"
 
 
 class ZooKeeperLocks:
@@ -67,6 +74,8 @@ class ZooKeeperLocks:
         self._sessions: dict[Micros, Session] = {}
         self._busy: set[str] = set()
         self._sweeper = Sweeper(self._place)
+        # Two calls with one token would each leave a node: they come one after the other.
+        self._turns = tuple(threading.Lock() for _ in range(64))
         self._closed = False
 
     @property
@@ -77,7 +86,12 @@ class ZooKeeperLocks:
     def acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Take the lock if it is free; None when somebody holds it."""
         ask, session = self._begin(name, ttl, token)
-        entry = self._sweeper.get(name, token)
+        with self._turn(ask):
+            return self._acquire(ask, session, ttl)
+
+    def _acquire(self, ask: _Ask, session: Session, ttl: Micros) -> Grant | None:
+        name = ask.name
+        entry = self._sweeper.get(name, ask.token)
         if entry is not None:  # asked before: it may be ours already
             grant = self._kept(ask, entry, ttl)
             if grant is not None:
@@ -89,14 +103,19 @@ class ZooKeeperLocks:
     def renew(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Count the ttl anew if ``token`` holds the lock through a session of ours; else None."""
         ask, _ = self._begin(name, ttl, token)
-        entry = self._sweeper.get(name, token)
-        return None if entry is None else self._kept(ask, entry, ttl)
+        with self._turn(ask):
+            entry = self._sweeper.get(name, token)
+            return None if entry is None else self._kept(ask, entry, ttl)
 
     def release(self, name: str, token: str) -> bool:
         """Free the lock if ``token`` holds it."""
         check(name, token)
         ask = self._ask(name, token, self._place.timeout)
-        entry = self._sweeper.get(name, token)
+        with self._turn(ask):
+            return self._release(ask)
+
+    def _release(self, ask: _Ask) -> bool:
+        entry = self._sweeper.get(ask.name, ask.token)
         if entry is None:
             return self._released_elsewhere(ask, self._any_session())
         self._sweeper.expire(entry)  # should the answer be lost, the sweeper repeats it
@@ -130,6 +149,16 @@ class ZooKeeperLocks:
     def _ask(self, name: str, token: str, patience: float) -> _Ask:
         now = time.monotonic()
         return _Ask(name=name, token=token, until=now + patience, asked=now)
+
+    @contextlib.contextmanager
+    def _turn(self, ask: _Ask) -> Iterator[None]:
+        turn = self._turns[hash((ask.name, ask.token)) % len(self._turns)]
+        if not turn.acquire(timeout=max(0.0, ask.until - time.monotonic())):
+            raise LockError(f"{self.url} does not answer: an earlier call with this token is still under way.")
+        try:
+            yield
+        finally:
+            turn.release()
 
     def _session(self, length: Micros) -> Session:
         if os.getpid() != self._pid:

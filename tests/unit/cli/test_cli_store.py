@@ -117,6 +117,19 @@ def test_a_copy_that_was_cut_goes_on(cli: Noonmark, busy: str, monkeypatch: pyte
     assert records("sqlite:///b.db") == records(busy)
 
 
+def test_what_the_target_cannot_hold_is_told_and_is_no_fault(
+    cli: Noonmark, busy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("PostgreSQL cannot hold this value: no NUL characters")
+
+    monkeypatch.setattr(SqliteStore, "import_page", refuse)
+    answer = cli("store", "copy", busy, "sqlite:///b.db", "--go")
+    assert answer.code == 3
+    assert "cannot hold everything" in answer.err
+    assert "fault in noonmark" not in answer.err
+
+
 def test_a_copy_that_was_written_to_meanwhile_is_not_called_the_same(
     cli: Noonmark, busy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

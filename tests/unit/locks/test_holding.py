@@ -149,6 +149,19 @@ def test_a_body_may_release_early_and_is_not_told_that_it_lost(bench: Bench) -> 
         lock.release()
 
 
+def test_an_object_whose_lock_was_freed_by_its_holder_or_lost_can_be_held_again(bench: Bench) -> None:
+    lock = bench.lock()
+    lock.acquire().release()
+    second = lock.acquire()
+    bench.pass_time(2 * TTL)
+    assert second.lost
+    third = lock.acquire()
+    third.check()
+    assert second.release() is False
+    third.check()
+    assert lock.release() is True
+
+
 def test_renewing_or_looking_at_what_is_not_held_says_so(bench: Bench) -> None:
     lock = bench.lock()
     assert lock.held is None

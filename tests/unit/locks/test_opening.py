@@ -91,6 +91,10 @@ def test_an_opened_service_can_be_handed_on() -> None:
         ("redis://h/zero", "no database number"),
         ("redis://h/0?colour=red", "colour"),
         ("redis+sentinel://h:1,g:1", "names no service"),
+        ("redis+sentinel://h:1,g:1/main?colour=red", 'no option "colour"'),
+        ("redis+cluster://h:1?colour=red", 'no option "colour"'),
+        ("redis://h/0?timeout=0", "between 0.1 and 300"),
+        ("postgresql://h/db?kind=advisory&pooler=transaction", "session of its own"),
         ("postgresql://h/db?colour=red", "colour"),
         (f"postgresql://h/db?schema={'x' * 60}", "at most 57 bytes"),
     ],
@@ -105,6 +109,10 @@ def test_what_cannot_be_a_lock_url_is_refused_with_what_to_write(url: str, said:
     [
         "redis://user:s3cret@h:port",
         "redis://user:s3cret@h/zero",
+        "redis://user:s3/cret@h/0",
+        "redis://user:s3cret@h/0?colour=red",
+        "postgresql://user:s3cret%zz@h/db",
+        "postgresql://h/db?password=s3cret&colour=red",
         "redlock://user:s3cret@a:1,b:1",
         "postgresql://user:s3cret@h/db?colour=red",
         "redish://user:s3cret@h",
@@ -113,7 +121,7 @@ def test_what_cannot_be_a_lock_url_is_refused_with_what_to_write(url: str, said:
 def test_no_refusal_shows_a_password(url: str) -> None:
     with pytest.raises(LockUrlError) as refused:
         open_locks(url)
-    assert "s3cret" not in str(refused.value)
+    assert "s3" not in str(refused.value)
 
 
 def test_a_shown_url_has_no_password() -> None:
@@ -129,7 +137,14 @@ def test_a_shown_url_has_no_password() -> None:
 
 
 def test_options_of_the_store_at_the_same_url_are_no_trouble(tmp_path: Path) -> None:
-    for url in ("redis://127.0.0.1:1/0?namespace=mine", f"sqlite:///{tmp_path}/a.db?synchronous=NORMAL&driver=sqlite3"):
+    for url in (
+        "redis://127.0.0.1:1/0?namespace=mine&timeout=2.5&durability=failover&replicas=2",
+        "redis+sentinel://127.0.0.1:1/main/0?namespace=mine&sentinel_username=u&sentinel_password=p",
+        "rediss+sentinel://127.0.0.1:1/main/0?ssl_cert_reqs=none&ssl_check_hostname=false",
+        "rediss://127.0.0.1:1/0?ssl_cert_reqs=none",
+        "postgresql://127.0.0.1:1/db?schema=mine&pooler=transaction&migrate=no&pool_size=2&sslmode=prefer",
+        f"sqlite:///{tmp_path}/a.db?synchronous=NORMAL&driver=sqlite3",
+    ):
         open_locks(url).close()
 
 

@@ -99,6 +99,10 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
     # -- Redis and Valkey
     "server_version": ("{server} {version}。", ""),
     "server_too_old": ("{server} {version} 太旧：至少需要 Redis 6.2。", "请升级到 Redis 6.2 以上，或使用 Valkey。"),
+    "cluster_node": (
+        "该服务器只是集群的一个节点：现在能服务某些命名空间，槽位一迁移就变了。",
+        "请在 URL 中写 {scheme}://主机:端口,主机:端口/。",
+    ),
     "server_unread": (
         "服务器不允许该用户读取 {commands}，因此崩溃后还剩什么无从得知。",
         "请授予 +info 和 +config|get，或自行核对 appendonly、appendfsync 和 maxmemory-policy。",

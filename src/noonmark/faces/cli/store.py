@@ -174,7 +174,10 @@ def _go(here: Session, source: Movable, target: Movable, found: Plan, plain: dic
         here.remark(here.word("copy_clocks", seconds=f"{found.offset / SECOND:+.1f}"))
     if found.goes_on:
         here.remark(here.word("copy_goes_on"))
-    copied = copy(source, target, progress=_progress(here, total - sum(found.there.values()) * found.goes_on))
+    try:
+        copied = copy(source, target, progress=_progress(here, None if found.goes_on else total))
+    except ValueError as error:  # a NUL character for PostgreSQL, the year 9999 for Redis: no fault of ours
+        raise problems.Trouble("copy_value", url=plain["end"], error=str(error), code=problems.REFUSED) from None
     here.remark(here.word("copy_compares"))
     other = differences(source, target)
     plain |= {"done": True, "copied": copied, "same": not other, "differences": [_plain(each) for each in other]}
@@ -185,14 +188,18 @@ def _go(here: Session, source: Movable, target: Movable, found: Plan, plain: dic
     return problems.OK
 
 
-def _progress(here: Session, total: int) -> Callable[[int], None]:
+def _progress(here: Session, total: int | None) -> Callable[[int], None]:
+    """Tell now and then how far a copy has come; how much of it is left is known only of one that began here."""
     last = time.monotonic()
 
     def tell(done: int) -> None:
         nonlocal last
         if time.monotonic() >= last + TOLD_EVERY:
             last = time.monotonic()
-            here.remark(here.word("copy_progress", done=f"{done:,}", total=f"{total:,}"))
+            if total is None:
+                here.remark(here.word("copy_progress_on", done=f"{done:,}"))
+            else:
+                here.remark(here.word("copy_progress", done=f"{done:,}", total=f"{total:,}"))
 
     return tell
 

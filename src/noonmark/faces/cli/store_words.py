@@ -58,6 +58,7 @@ STORE_WORDS: dict[str, tuple[str, str]] = {
         "目标与源的时钟相差 {seconds} 秒；此后以目标的时钟为准",
     ),
     "copy_progress": ("copied {done} of {total} records", "已复制 {done} / {total} 条记录"),
+    "copy_progress_on": ("copied {done} more records", "又复制了 {done} 条记录"),
     "copy_compares": ("reading both stores again to compare them", "正在重新读取两个存储并比较"),
     "copy_same_now": (
         "{copied} records copied; both stores were read again and hold the same {total} records.",

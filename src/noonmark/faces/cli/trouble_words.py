@@ -60,6 +60,18 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
             "noonmark store copy sqlite:///.noonmark/noonmark.db postgresql://主机/数据库",
         ),
     ),
+    "copy_value": (
+        (
+            "{url} cannot hold everything that is in the source",
+            "{error}",
+            "nothing can work with what was copied so far: empty it, and choose another store",
+        ),
+        (
+            "{url} 无法保存源中的全部内容",
+            "{error}",
+            "已复制的部分不能使用：请清空它，并换一个存储",
+        ),
+    ),
     "no_archive": (
         (
             "the store {url} cannot be copied",

@@ -37,15 +37,15 @@ _IDS = (
     " UNION SELECT id FROM ~occurrence WHERE key = ANY($6::text[]) AND key <> ''"
     " UNION SELECT occurrence_id FROM ~claim WHERE key = ANY($6::text[])"
 )
-_ROWS = f"SELECT {COLUMNS}, {OWN_COLUMNS} FROM ~occurrence WHERE id IN ({_IDS}) ORDER BY id FOR UPDATE"
+_ROWS = f"SELECT {COLUMNS}, {OWN_COLUMNS} FROM ~occurrence WHERE id = ANY(ARRAY({_IDS})) ORDER BY id FOR UPDATE"
 _JOBS = (
-    f"SELECT {JOB_COLUMNS} FROM ~job WHERE name IN"
-    f" (SELECT unnest($7::text[]) UNION SELECT job FROM ~occurrence WHERE id IN ({_IDS}))"
+    f"SELECT {JOB_COLUMNS} FROM ~job WHERE name = ANY(ARRAY("
+    f"SELECT unnest($7::text[]) UNION SELECT job FROM ~occurrence WHERE id = ANY(ARRAY({_IDS}))))"
     " ORDER BY name FOR {strength}"
 )
 _SLOTS = (
-    "SELECT name, occurrence_id, since FROM ~slot WHERE name IN (SELECT unnest($7::text[])"
-    f" UNION SELECT slot FROM ~occurrence WHERE id IN ({_IDS}) AND slot <> '') ORDER BY name FOR UPDATE"
+    "SELECT name, occurrence_id, since FROM ~slot WHERE name = ANY(ARRAY(SELECT unnest($7::text[])"
+    f" UNION SELECT slot FROM ~occurrence WHERE id = ANY(ARRAY({_IDS})) AND slot <> '')) ORDER BY name FOR UPDATE"
 )
 _NEW_SLOTS = (
     "INSERT INTO ~slot SELECT name, 0, 0 FROM unnest($1::text[]) AS name ORDER BY name ON CONFLICT (name) DO NOTHING"
@@ -59,23 +59,24 @@ _FACTS = (
 )
 # A row that is claimed already needs its claim only where it may give it back.
 _KEYS = (
-    f"SELECT unnest($7::text[]) UNION SELECT key FROM ~occurrence WHERE id IN ({_IDS}) AND key <> ''"
+    f"SELECT unnest($7::text[]) UNION SELECT key FROM ~occurrence WHERE id = ANY(ARRAY({_IDS})) AND key <> ''"
     " AND (NOT claimed OR $8::boolean)"
 )
-_CLAIMS = f"SELECT key, generation, occurrence_id FROM ~claim WHERE key IN ({_KEYS}) ORDER BY key FOR UPDATE"
+_CLAIMS = f"SELECT key, generation, occurrence_id FROM ~claim WHERE key = ANY(ARRAY({_KEYS})) ORDER BY key FOR UPDATE"
 _HOLDERS = (
-    f"SELECT o.id, o.state FROM ~claim AS c JOIN ~occurrence AS o ON o.id = c.occurrence_id WHERE c.key IN ({_KEYS})"
+    "SELECT id, state FROM ~occurrence WHERE id = ANY(ARRAY("
+    f"SELECT occurrence_id FROM ~claim WHERE key = ANY(ARRAY({_KEYS}))))"
 )
-_GENERATIONS = f"SELECT key, id, generation FROM ~occurrence WHERE key IN ({_KEYS}) AND key <> '' AND claimed"
+_GENERATIONS = f"SELECT key, id, generation FROM ~occurrence WHERE key = ANY(ARRAY({_KEYS})) AND key <> '' AND claimed"
 _LAST_LINES = (
     "SELECT l.occurrence_id, l.seq, l.event, l.verdict, l.code, l.detail FROM unnest($1::bigint[]) AS w (id)"
     " CROSS JOIN LATERAL (SELECT * FROM ~ledger WHERE occurrence_id = w.id ORDER BY seq DESC LIMIT 1) AS l"
 )
 _OUTCOMES = (
     "SELECT w.id, w.fence FROM unnest($1::bigint[], $2::bigint[]) AS w (id, fence) WHERE"
-    " EXISTS (SELECT 1 FROM ~attempt AS a WHERE a.occurrence_id = w.id AND a.fence = w.fence"
-    " AND a.outcome NOT IN ('lost', 'cancelled'))"
-    " OR EXISTS (SELECT 1 FROM ~outcome AS o WHERE o.occurrence_id = w.id AND o.fence = w.fence)"
+    " (SELECT true FROM ~attempt AS a WHERE a.occurrence_id = w.id AND a.fence = w.fence"
+    " AND a.outcome NOT IN ('lost', 'cancelled') LIMIT 1)"
+    " OR (SELECT true FROM ~outcome AS o WHERE o.occurrence_id = w.id AND o.fence = w.fence LIMIT 1)"
 )
 _NEW_IDS = "SELECT nextval('~occurrence_id_seq') FROM generate_series(1, $1::integer)"
 

@@ -34,6 +34,8 @@ _LASTING = {
     "3F": ("the schema is not there", "Run: noonmark store migrate."),
     "42P01": ("a table of the schema is missing", "Was it dropped?  Restore it from a backup, or name another schema."),
     "42703": ("a column of the schema is missing", "Run: noonmark store migrate."),
+    "42P05": ("a pooler gives its sessions to others in between", "Add pooler=transaction to the URL."),
+    "26000": ("a pooler gives its sessions to others in between", "Add pooler=transaction to the URL."),
     "XX001": ("its data is damaged", "Restore the database from a backup."),
     "XX002": ("an index is damaged", "REINDEX the schema, and look for the cause in the server's log."),
 }
@@ -41,6 +43,7 @@ _REFUSALS = (  # libpq gives no code for a refused connection, only the server's
     ("password authentication failed", "28"),
     ("no password supplied", "28"),
     ("no pg_hba.conf entry", "28"),
+    ("pg_hba.conf rejects", "28"),
     ("authentication failed", "28"),
     ('role "', "28"),
     ('database "', "3D"),

@@ -25,7 +25,7 @@ _PAUSE = (
 _CLAIM_NAMES = ("occurrence_id", "state", "generation", "origin", "job", "ended_at")
 _CLAIM = (
     "SELECT c.key, c.occurrence_id, o.state, c.generation, o.origin, o.job, o.ended_at FROM ~claim AS c"
-    " JOIN ~occurrence AS o ON o.id = c.occurrence_id WHERE c.key = ANY($1::text[])"
+    " CROSS JOIN LATERAL (SELECT * FROM ~occurrence WHERE id = c.occurrence_id OFFSET 0) AS o WHERE c.key = ANY($1::text[])"
 )
 _SLOT_NAMES = ("occurrence_id", "since")
 _SLOT = "SELECT name, occurrence_id, since FROM ~slot WHERE name = ANY($1::text[]) AND occurrence_id <> 0"

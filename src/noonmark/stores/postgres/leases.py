@@ -21,9 +21,11 @@ from noonmark.stores.postgres.transaction import NOW, Transaction
 RENEW = (
     "WITH ours AS (UPDATE ~occurrence AS o SET due_at = " + NOW + " + n.lease"
     " FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS n (id, fence, lease)"
-    " WHERE o.id = n.id AND o.fence = n.fence AND o.holder = $5::text AND o.state = 'RUNNING' AND NOT o.looking"
+    " WHERE o.id = n.id AND o.id = ANY($2::bigint[]) AND o.fence = n.fence AND o.holder = $5::text"
+    " AND o.state = 'RUNNING' AND NOT o.looking"
     " RETURNING o.id, o.due_at, o.cancel_requested),"
-    " moved AS (UPDATE ~agenda AS a SET due_at = ours.due_at FROM ours WHERE a.occurrence_id = ours.id)"
+    " moved AS (UPDATE ~agenda AS a SET due_at = ours.due_at FROM ours WHERE a.occurrence_id = ours.id"
+    " AND a.occurrence_id = ANY($2::bigint[]))"
     " SELECT id, cancel_requested, due_at FROM ours"
 )
 _BEAT = (

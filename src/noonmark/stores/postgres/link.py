@@ -47,11 +47,12 @@ SETTINGS = {
     "statement_timeout": str(STATEMENT_MS),
     "lock_timeout": str(LOCK_WAIT_MS),
     "idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION_MS),
-    # A plan is kept for the life of a connection, and the first ones are made while the tables are empty.  Every
-    # statement of ours is answered through an index, so the planner must not think otherwise of a small table.
+    # A plan is kept for the life of a connection, and the first ones are made while the tables are empty.  So our
+    # statements leave no choice: a table is reached through an index, by ``= ANY(array)`` or from a LATERAL row, and what
+    # is joined beyond that are two small sets, by hash.  Else a plan made for ten rows would scan a million of them.
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
-    "enable_hashjoin": "off",
+    "enable_nestloop": "off",
     "enable_mergejoin": "off",
     "jit": "off",
     "client_encoding": "UTF8",

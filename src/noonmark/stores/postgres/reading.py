@@ -86,7 +86,7 @@ def selection(query: Query) -> tuple[str, tuple[Param, ...]]:
     if query.ids:
         want("id = ANY(?::bigint[])", numbers(query.ids))
     if query.job is not None:
-        want("job = ?::text", query.job)
+        want("job = ?::text" if query.identity is not None else "job || '' = ?::text", query.job)
     if query.subject is not None:
         want("subject = ?::text", query.subject)
     if query.key is not None:
@@ -96,7 +96,7 @@ def selection(query: Query) -> tuple[str, tuple[Param, ...]]:
     if query.states is not None:
         _want_states(query, where, want)
     if query.open_only:
-        where.append("due_at IS NOT NULL" if _is_narrow(query) else "id IN (SELECT occurrence_id FROM ~agenda)")
+        _want_open(query, where, want)
     if query.frontier_only:
         where.append("frontier")
     if query.scheduled_from is not None:
@@ -118,10 +118,24 @@ def _want_states(query: Query, where: list[str], want: Any) -> None:
     names = texts(sorted(state.value for state in query.states))
     if not _is_narrow(query):
         if query.states == frozenset({State.FAILED_MANUAL}):
-            where.append("id IN (SELECT occurrence_id FROM ~failed)")
+            where.append("id = ANY(ARRAY(SELECT occurrence_id FROM ~failed))")
         elif query.states and query.states <= OPEN_STATES:
-            want("id IN (SELECT occurrence_id FROM ~agenda WHERE state = ANY(?::text[]))", names)
+            want("id = ANY(ARRAY(SELECT occurrence_id FROM ~agenda WHERE state = ANY(?::text[])))", names)
     want("state = ANY(?::text[])", names)
+
+
+def _want_open(query: Query, where: list[str], want: Any) -> None:
+    """Narrow to open rows, through the agenda unless the query names rows: a job may have a long history."""
+    if query.ids or query.key is not None or query.after_id is not None:
+        where.append("due_at IS NOT NULL")
+        return
+    series = " AND is_series" if query.frontier_only else ""
+    if query.job is not None:
+        want(f"id = ANY(ARRAY(SELECT occurrence_id FROM ~agenda WHERE job = ?::text{series}))", query.job)
+    elif query.frontier_only:
+        where.append("id = ANY(ARRAY(SELECT occurrence_id FROM ~agenda WHERE is_series))")
+    else:
+        where.append("id = ANY(ARRAY(SELECT occurrence_id FROM ~agenda))")
 
 
 def _is_narrow(query: Query) -> bool:

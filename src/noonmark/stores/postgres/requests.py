@@ -23,8 +23,8 @@ _REMEMBER = (
     " DO UPDATE SET at = excluded.at, answer = CASE WHEN r.at <= $4::bigint THEN excluded.answer END"
 )
 PRUNE = (
-    "DELETE FROM ~request WHERE id IN (SELECT id FROM ~request WHERE at < $1::bigint ORDER BY at LIMIT $2::integer"
-    " FOR UPDATE SKIP LOCKED)"
+    "DELETE FROM ~request WHERE id = ANY(ARRAY(SELECT id FROM ~request WHERE at < $1::bigint ORDER BY at LIMIT $2::integer"
+    " FOR UPDATE SKIP LOCKED))"
 )
 _turns = itertools.count(1)
 

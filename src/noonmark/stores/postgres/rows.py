@@ -187,7 +187,8 @@ STAMPED = ("key", "scheduled_for", "nominal", "business_date", "params", "queue"
 def _update(columns: Sequence[str]) -> str:
     sets = ", ".join(f"{name} = n.{name}" for name in columns)
     names = ("id", *columns)
-    return f"UPDATE ~occurrence AS o SET {sets} FROM {unnested(names)} AS n ({', '.join(names)}) WHERE o.id = n.id"
+    source = f"{unnested(names)} AS n ({', '.join(names)})"
+    return f"UPDATE ~occurrence AS o SET {sets} FROM {source} WHERE o.id = n.id AND o.id = ANY($1::bigint[])"
 
 
 LIVE, STAMP = _update(LIVED), _update(STAMPED)

@@ -33,15 +33,16 @@ SUCCEED = (
     " detail = CASE WHEN n.code = '' THEN o.detail ELSE n.detail END, result = n.result, error = n.error"
     " FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])"
     " AS n (id, fence, verdict, code, detail, result, error)"
-    " WHERE o.id = n.id AND o.fence = n.fence AND o.state = 'RUNNING' AND NOT o.looking AND o.holder <> ''"
+    " WHERE o.id = n.id AND o.id = ANY($2::bigint[]) AND o.fence = n.fence AND o.state = 'RUNNING' AND NOT o.looking"
+    " AND o.holder <> ''"
     " AND o.slot = '' RETURNING o.id)"
-    " DELETE FROM ~agenda WHERE occurrence_id IN (SELECT id FROM done) RETURNING occurrence_id"
+    " DELETE FROM ~agenda WHERE occurrence_id = ANY(ARRAY(SELECT id FROM done)) RETURNING occurrence_id"
 )
 _LEDGER = (
     "INSERT INTO ~ledger (occurrence_id, job, at, last_at, count, event, verdict, code, detail, checks, worker, fence,"
     " revision, actor) SELECT o.id, o.job, $1::bigint, $1::bigint, 1, 'succeed', o.verdict, o.code, o.detail, n.checks,"
     " $2::text, o.fence, o.revision, '' FROM unnest($3::bigint[], $4::text[]) WITH ORDINALITY AS n (id, checks, place)"
-    " JOIN ~occurrence AS o ON o.id = n.id ORDER BY n.place"
+    " JOIN ~occurrence AS o ON o.id = n.id WHERE o.id = ANY($3::bigint[]) ORDER BY n.place"
 )
 
 

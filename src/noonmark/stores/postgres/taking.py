@@ -21,7 +21,8 @@ from noonmark.stores.postgres.link import Session, Statement
 from noonmark.stores.postgres.rows import AT, COLUMNS, Line, draft, finished, make
 from noonmark.stores.postgres.transaction import NOW, Transaction
 
-HAS_OWN = "EXISTS (SELECT 1 FROM ~agenda AS a WHERE a.worker = w.id AND a.worker <> '')"
+# A scalar subquery and no EXISTS: that one might become a join, which would read every worker's rows.
+HAS_OWN = "coalesce((SELECT true FROM ~agenda AS a WHERE a.worker = w.id AND a.worker <> '' LIMIT 1), false)"
 GONE = f"SELECT w.id FROM ~worker AS w WHERE NOT w.reaped AND w.gone_at <= {NOW} AND {HAS_OWN}"
 _NEXT_GONE = f"SELECT min(w.gone_at) FROM ~worker AS w WHERE NOT w.reaped AND w.id <> $2::text AND {HAS_OWN}"
 _EARLIEST = "SELECT due_at FROM ~agenda WHERE worker = '' ORDER BY due_at, occurrence_id LIMIT 1"
@@ -39,7 +40,8 @@ _DUE = (
     " ORDER BY due_at, occurrence_id LIMIT $3::bigint FOR UPDATE SKIP LOCKED),"
     f" o AS MATERIALIZED (SELECT o.* FROM a CROSS JOIN LATERAL (SELECT {COLUMNS}, waits, run_fence, run_worker"
     " FROM ~occurrence WHERE id = a.occurrence_id FOR UPDATE SKIP LOCKED) AS o),"
-    " j AS MATERIALIZED (SELECT name, revision, paused FROM ~job WHERE name IN (SELECT job FROM o) FOR SHARE SKIP LOCKED)"
+    " j AS MATERIALIZED (SELECT name, revision, paused FROM ~job WHERE name = ANY(ARRAY(SELECT DISTINCT job FROM o))"
+    " FOR SHARE SKIP LOCKED)"
     " SELECT o.*, " + NOW + ", CASE WHEN row_number() OVER () = 1"
     " THEN (SELECT json_agg(json_build_array(name, revision, paused))::text FROM j) END FROM o"
 )
@@ -49,19 +51,21 @@ START = (
     "WITH n AS (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])"
     " AS n (id, due_at, fence, lost)),"
     " moved AS (UPDATE ~agenda AS a SET due_at = n.due_at, state = 'RUNNING', is_new = false, is_held = true FROM n"
-    " WHERE a.occurrence_id = n.id)"
+    " WHERE a.occurrence_id = n.id AND a.occurrence_id = ANY($1::bigint[]))"
     " UPDATE ~occurrence AS o SET state = 'RUNNING', due_at = n.due_at, fence = n.fence, holder = $5::text,"
     " looking = false, run_fence = n.fence, run_worker = $5::text, attempt = o.attempt + 1, started_at = $6::bigint,"
     " first_started_at = coalesce(o.first_started_at, $6::bigint), lost = n.lost, verdict = 'should_run',"
     " code = 'started', detail = '{}', waits = false FROM n WHERE o.id = n.id"
+    " AND o.id = ANY($1::bigint[])"
 )
 LOOK = (
     "WITH n AS (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])"
     " AS n (id, due_at, fence, lost, takeovers, run_fence)),"
     " moved AS (UPDATE ~agenda AS a SET due_at = n.due_at, is_new = false, is_held = true FROM n"
-    " WHERE a.occurrence_id = n.id)"
+    " WHERE a.occurrence_id = n.id AND a.occurrence_id = ANY($1::bigint[]))"
     " UPDATE ~occurrence AS o SET due_at = n.due_at, fence = n.fence, holder = $7::text, looking = true, lost = n.lost,"
     " takeovers = n.takeovers, run_fence = n.run_fence, waits = false FROM n WHERE o.id = n.id"
+    " AND o.id = ANY($1::bigint[])"
 )
 _REMEMBER = (
     "INSERT INTO ~request VALUES ($4::text, $1::bigint, json_build_object('rows', $3::json, 'now', $1::bigint,"

@@ -25,6 +25,7 @@ AGENDA_ADD = f"INSERT INTO ~agenda SELECT * FROM {_AGENDA_COLUMNS} ORDER BY occu
 AGENDA_MOVE = (
     "UPDATE ~agenda AS a SET due_at = n.due_at, state = n.state, is_new = n.is_new, is_held = n.is_held"
     f" FROM {_AGENDA_COLUMNS} WHERE a.occurrence_id = n.occurrence_id"
+    " AND a.occurrence_id = ANY($1::bigint[])"
 )
 AGENDA_CLOSE = "DELETE FROM ~agenda WHERE occurrence_id = ANY($1::bigint[])"
 _FAILED_ADD = (
@@ -39,17 +40,19 @@ _CLAIM_ADD = (
 _CLAIM_MOVE = (
     "UPDATE ~claim AS c SET generation = n.generation, occurrence_id = n.id"
     " FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (key, generation, id) WHERE c.key = n.key"
+    " AND c.key = ANY($1::text[])"
 )
 _CLAIM_DROP = "DELETE FROM ~claim WHERE key = ANY($1::text[])"
 _SLOT = (
     "UPDATE ~slot AS s SET occurrence_id = n.id, since = n.since"
     " FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (name, id, since) WHERE s.name = n.name"
+    " AND s.name = ANY($1::text[])"
 )
 _FREE = (0, 0)
 _FACT = (
     "UPDATE ~fact AS f SET version = n.version, value = n.value, set_at = n.set_at, actor = n.actor"
     " FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[]) AS n (name, version, value, set_at, actor)"
-    " WHERE f.name = n.name"
+    " WHERE f.name = n.name AND f.name = ANY($1::text[])"
 )
 _WAIT_ADD = (
     "INSERT INTO ~waiter SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (fact, version, id)"
@@ -58,7 +61,8 @@ _WAIT_ADD = (
 WAIT_DROP = "DELETE FROM ~waiter WHERE occurrence_id = ANY($1::bigint[])"
 # DO UPDATE and not DO NOTHING: it waits for a take that is about to delete the line, and then writes it anew.
 WAKE = (
-    "INSERT INTO ~wake SELECT DISTINCT fact FROM ~waiter WHERE fact = ANY($1::text[]) ORDER BY fact"
+    "INSERT INTO ~wake SELECT fact FROM unnest($1::text[]) AS n (fact)"
+    " WHERE (SELECT true FROM ~waiter AS w WHERE w.fact = n.fact LIMIT 1) ORDER BY fact"
     " ON CONFLICT (fact) DO UPDATE SET fact = excluded.fact"
 )
 ATTEMPT = (
@@ -77,6 +81,7 @@ _LEDGER = (
 _LEDGER_COUNT = (
     "UPDATE ~ledger AS l SET count = l.count + n.by, last_at = $1::bigint, checks = n.checks"
     " FROM unnest($2::bigint[], $3::bigint[], $4::text[]) AS n (seq, by, checks) WHERE l.seq = n.seq"
+    " AND l.seq = ANY($2::bigint[])"
 )
 _JOB = (
     "INSERT INTO ~job SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::boolean[],"
@@ -87,7 +92,7 @@ _JOB_NAMES = ("name", "rule", "digest", "revision", "effective_at", "paused", "p
 _JOB_MOVE = (
     f"UPDATE ~job AS j SET {', '.join(f'{name} = n.{name}' for name in _JOB_NAMES[1:])} FROM unnest($1::text[], $2::text[],"
     " $3::text[], $4::bigint[], $5::bigint[], $6::boolean[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[],"
-    f" $11::text[]) AS n ({', '.join(_JOB_NAMES)}) WHERE j.name = n.name"
+    f" $11::text[]) AS n ({', '.join(_JOB_NAMES)}) WHERE j.name = n.name AND j.name = ANY($1::text[])"
 )
 _REVISION = (
     "INSERT INTO ~job_revision (name, rule, digest, revision, effective_at, event, actor, at) SELECT n.*, $8::bigint"
@@ -156,7 +161,7 @@ def agenda_columns(lines: Sequence[Line]) -> list[str]:
         texts(row.worker for row in rows),
         texts(row.job for row in rows),
         texts(row.state for row in rows),
-        switches(row.origin is Origin.SCHEDULE for row in rows),
+        switches(row.origin is Origin.SCHEDULE or row.frontier for row in rows),
         switches(row.fence == 0 for row in rows),
         switches(row.holder != "" for row in rows),
     ]

@@ -92,6 +92,10 @@ def translated(url: str, error: Exception) -> StoreError:
             return unusable(url, f"{why} ({said})", remedy)
     if "invalid DB index" in said or "DB index is out of range" in said:
         return unusable(url, "it has no database of this number", "Name another one: redis://host:6379/0.")
+    if "cluster support disabled" in said:
+        return unusable(url, "it is no cluster", "Write redis:// (or rediss://) in the URL.")
+    if "unknown command 'SENTINEL'" in said:
+        return unusable(url, "it is no sentinel", "Name the sentinels and their port (26379), or write redis://.")
     if "unknown command" in said.lower():
         return unusable(
             url, f"it does not know a command that is needed ({said})", "Use Redis 6.2 or newer, or Valkey."

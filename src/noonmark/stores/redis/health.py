@@ -133,7 +133,8 @@ def promises(server: Server, address: Address) -> set[Capability]:
 
 def findings(server: Server, address: Address) -> list[Finding]:
     """Return what a person should know about the server."""
-    found = [_of_version(server), *_of_eviction(server), *_of_memory(server), *_of_persistence(server, address)]
+    found = [_of_version(server), *_of_place(server, address), *_of_eviction(server), *_of_memory(server)]
+    found += _of_persistence(server, address)
     found += [*_of_replicas(server, address)]
     if server.unread:
         names = " and ".join(server.unread)
@@ -160,6 +161,21 @@ def _of_version(server: Server) -> Finding:
             detail=detail,
         )
     return Finding(code="server_version", level="ok", sentence=f"{server.name} {server.shown}.", detail=detail)
+
+
+def _of_place(server: Server, address: Address) -> Collection[Finding]:
+    if not server.is_cluster or address.kind == "cluster":
+        return ()
+    secure = "rediss" if address.tls else "redis"
+    return (
+        Finding(
+            code="cluster_node",
+            level="refuse",
+            sentence="This server is one node of a cluster: it serves some namespaces now, and others after the next move.",
+            remedy=f"Write {secure}+cluster://host:port,host:port/ in the URL.",
+            detail={"scheme": f"{secure}+cluster"},
+        ),
+    )
 
 
 def _of_eviction(server: Server) -> Collection[Finding]:

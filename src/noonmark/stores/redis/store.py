@@ -311,6 +311,10 @@ class RedisStore:
         """Run a plain reading command on a key of the namespace."""
         return self._main.ask(command, f"{self._address.prefix}{key}", *args)
 
+    def any_of(self, *indexes: str) -> Any:
+        """Return the members of several sorted sets of the namespace, as they are at one moment."""
+        return self._main.ask("ZUNION", len(indexes), *(f"{self._address.prefix}{index}" for index in indexes))
+
     def both(self, first: str, second: str) -> Any:
         """Return the members that two sorted sets of the namespace have in common."""
         prefix = self._address.prefix

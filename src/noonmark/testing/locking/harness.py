@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from noonmark.core.model import MINUTE, Micros
+from noonmark.locks.checks import LONGEST_TTL
 from noonmark.locks.holding import Lock, OnLost
 from noonmark.locks.keeper import Keeper
 from noonmark.locks.service import Service
@@ -32,10 +33,14 @@ class LockHarness:
     Args:
         open_: opens a client of the service; called once for each of the two clients.
         expire: lets the time of the lock of that name run out at once, as the service would.
+        longest: the most trust that the service gives at once, whatever the ttl (a session's length).
     """
 
-    def __init__(self, *, open_: Callable[[], Locks], expire: Callable[[str], None]) -> None:
+    def __init__(
+        self, *, open_: Callable[[], Locks], expire: Callable[[str], None], longest: Micros | None = None
+    ) -> None:
         self._open, self._expire = open_, expire
+        self.longest = LONGEST_TTL if longest is None else longest
         self.locks = open_()
         self._other: Locks | None = None
         self._unique = uuid.uuid4().hex[:12]

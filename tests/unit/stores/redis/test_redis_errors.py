@@ -39,6 +39,8 @@ FOR_A_PERSON = [
     exceptions.ResponseError("WRONGTYPE Operation against a key holding the wrong kind of value"),
     exceptions.ResponseError("DB index is out of range"),
     exceptions.ResponseError("unknown command 'EVALSHA', with args beginning with: "),
+    exceptions.ResponseError("unknown command 'SENTINEL', with args beginning with: 'MASTERS'"),
+    exceptions.ResponseError("This instance has cluster support disabled"),
 ]
 
 

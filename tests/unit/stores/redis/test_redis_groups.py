@@ -9,7 +9,7 @@ import pytest
 from redis.crc import key_slot
 
 from noonmark.core.model import LOOK_LEASE, SECOND, Query, State
-from noonmark.ports.store import StoreError, StoreUnreachable
+from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
 from noonmark.stores.redis import RedisStore, open_redis
 from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_start
 from noonmark.testing.servers import Redis, RedisCluster, start_cluster, start_redis, start_sentinel
@@ -34,6 +34,12 @@ def _persist(verb: object, *args: object) -> object:
             return verb(*args)  # type: ignore[operator]
         except StoreUnreachable:
             threading.Event().wait(0.05)
+
+
+def test_a_node_of_a_cluster_is_refused_as_a_single_server(cluster: RedisCluster) -> None:
+    for node in cluster.nodes:
+        with pytest.raises(StoreUnusable, match=r"redis\+cluster://"):
+            open_redis(node.url)
 
 
 def test_all_keys_of_a_namespace_are_in_one_slot(cluster: RedisCluster) -> None:
