@@ -235,10 +235,11 @@ class RedisStore:
         return [job for job in found if event is None or job.event == event]
 
     def workers(self) -> list[WorkerInfo]:
-        """Read every worker ever heard of, newest first."""
+        """Read every worker ever heard of, newest first; one without a pid is known from a copied row only."""
         ids = self.ask("HKEYS", "worker")
         found = [wire.worker_info(one) for some in _pages(ids) for one in self.read("workers", some)]
-        return sorted(found, key=lambda worker: (worker.started_at, worker.id), reverse=True)
+        heard_of = (worker for worker in found if worker.pid)
+        return sorted(heard_of, key=lambda worker: (worker.started_at, worker.id), reverse=True)
 
     def tallies(self, *, revisions: bool = False) -> Tallies:
         """Count, for backlog and overview."""
