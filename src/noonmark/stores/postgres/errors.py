@@ -13,7 +13,7 @@ from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
 
 CONFLICTS = frozenset({"40P01", "40001", "23505", "23502"})
 """Deadlock, serialisation failure, a row (or a request) that another transaction inserted first: the verb is run again."""
-LOCK_TIMEOUT = "55P03"
+INSERTED_FIRST = frozenset({"23505", "23502"})
 
 _PASSING = {
     "25006": ("it is read-only just now", "If this lasts, name the primary server in the URL."),
