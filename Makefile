@@ -1,4 +1,4 @@
-# Everything a person needs: `make demo`, `make test`, `make check`, `make bench`.
+# Everything a person needs: `make demo`, `make test`, `make check`, `make conformance`, `make bench`.
 # The virtual environment is made on first use, in .venv, with Python 3.11 or newer.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check format lint types floors bench lock-pauses clean setup
+.PHONY: demo test check conformance format lint types floors bench lock-pauses clean setup
 
 setup: $(READY)
 
@@ -39,6 +39,10 @@ floors: $(READY)
 	@$(BIN)/lint-imports
 
 check: lint types floors test
+
+# Every case, with and without calls that fail, on every store and every server that is installed.
+conformance: $(READY)
+	@NOONMARK_CONFORMANCE=whole $(BIN)/python -m pytest -q -n $(JOBS) -p noonmark.testing.table --store-table tests/conformance
 
 bench: $(READY)
 	@$(BIN)/python -m bench

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
+
+from noonmark.testing.servers import Postgres
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("docs/outbox.md", "docs/zh/outbox.md")}
@@ -57,6 +62,44 @@ def test_what_fails_before_the_commit_leaves_neither(name: str, tmp_path: Path) 
     }[name]
     count = "print('orders', conn.execute('SELECT count(*) FROM orders').fetchone()[0])\nconn.close()\n"
     assert run(broken + count + CHECK, tmp_path) == "orders 0\njobs []\n"
+
+
+@pytest.fixture
+def shop(postgres: Postgres) -> Iterator[str]:
+    """A database of the shop's own."""
+    name = f"shop_{os.getpid()}"
+    with psycopg.connect(postgres.url, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}".encode())
+        yield postgres.url.rpartition("/")[0] + f"/{name}"
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def _orders(url: str) -> list[int]:
+    with psycopg.connect(url) as connection:
+        return [row[0] for row in connection.execute("SELECT id FROM orders ORDER BY id").fetchall()]
+
+
+@pytest.mark.parametrize(("name", "ids"), [("psycopg", [17]), ("sqlalchemy", [17, 18])])
+def test_the_example_for_postgresql_adds_the_job_with_the_order(
+    name: str, ids: list[int], tmp_path: Path, shop: str
+) -> None:
+    told = run(example(name) + CHECK, tmp_path, SHOP_URL=shop)
+    assert told == f"jobs {[f'confirm:{number}' for number in ids]}\n"
+    assert _orders(shop) == ids
+
+
+@pytest.mark.parametrize("name", ["psycopg", "sqlalchemy"])
+def test_what_fails_on_postgresql_before_the_commit_leaves_neither(name: str, tmp_path: Path, shop: str) -> None:
+    with psycopg.connect(shop) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS orders (id int PRIMARY KEY, item text)")
+    code = example(name)
+    begun, call, _ = code.partition('confirm.later("0s", conn=conn)(order_id=17)')
+    assert call
+    indent = begun.rpartition("\n")[2]
+    run(f"{begun}{call}\n{indent}raise SystemExit(0)\n", tmp_path, SHOP_URL=shop)
+    assert _orders(shop) == []
+    beginning = code.partition("with psycopg" if name == "psycopg" else "with engine")[0]
+    assert run(beginning + CHECK, tmp_path, SHOP_URL=shop) == "jobs []\n"
 
 
 @pytest.mark.parametrize("name", ["psycopg", "sqlalchemy", "apsw", "sqlite3"])

@@ -21,6 +21,8 @@ LATE_AFTER: Micros = MINUTE
 """A first look later than this is a catch-up, not an ordinary start that was a little slow."""
 LOCK_RECHECK: Micros = 5 * SECOND
 """A lock has no fact whose change would wake who waits for it, so it is asked again at least this often."""
+SLOT_RECHECK: Micros = 5 * SECOND
+"""The same for an overlap slot: whoever waits for it has begun before, and there are few of them."""
 
 
 def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) -> Decision:
@@ -183,7 +185,8 @@ def overlap(look: Look) -> Answer:
         return passes(wanted, "nobody")
     seen, detail = f"r{occupant['occurrence_id']}", {"occupant": occupant["occurrence_id"]}
     if look.has_begun:  # it gave its slot up when it failed for good, or the rule had none then; it waits its turn
-        return waits("slot_wait", detail, wanted=wanted, seen=seen, until=look.now + job.catch_up.recheck)
+        until = look.now + min(job.catch_up.recheck, SLOT_RECHECK)
+        return waits("slot_wait", detail, wanted=wanted, seen=seen, until=until)
     return skips("slot_taken", detail, wanted=wanted, seen=seen)
 
 

@@ -31,6 +31,7 @@ _REASONS = {
     "the schema is not there": "schema 不存在",
     "a table of the schema is missing": "schema 中缺少表",
     "a column of the schema is missing": "schema 中缺少列",
+    "a pooler gives its sessions to others in between": "连接池在中间把会话给了别人",
     "its data is damaged": "它的数据已损坏",
     "an index is damaged": "索引已损坏",
     # -- Redis: passing
@@ -70,6 +71,7 @@ _REMEDIES = {
     "Wait a moment.": "请稍候。",
     "Repeat.": "请重试。",
     "Is the server running, and is this its address?": "服务器是否在运行，地址是否正确？",
+    "Add pooler=transaction to the URL.": "请在 URL 中加上 pooler=transaction。",
     "Raise pool_size in the URL.": "请提高 URL 中的 pool_size。",
     "Name the primary server.": "请写主服务器。",
     "Check user and password in the URL, and pg_hba.conf on the server.": (

@@ -296,7 +296,7 @@ class Engine:
             self._empty_takes = 0
             return received + taken.next_due - taken.now
         self._empty_takes += 1  # due, but not for us just now: ask again soon, then less soon
-        return received + self._spread(min(POLL, 1000 << min(self._empty_takes, 8)))
+        return received + self._spread(min(POLL, 2500 << min(self._empty_takes, 8)))
 
     def _spread(self, length: Micros) -> Micros:
         """Shorten a wait by up to a quarter, so that workers who began it together do not end it together."""

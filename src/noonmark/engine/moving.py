@@ -76,13 +76,14 @@ def plan(source: Movable, target: Movable) -> Plan:
         there=dict(target.count_records()),
         state=target.import_state(),
         is_same=source_id == target.store_id(),
-        awake=_awake(source),
-        awake_there=_awake(target),
+        awake=awake(source),
+        awake_there=awake(target),
         offset=offset,
     )
 
 
-def _awake(store: Store) -> tuple[str, ...]:
+def awake(store: Store) -> tuple[str, ...]:
+    """Return the names of the workers that live there; one that was killed counts until its heartbeat lapses."""
     now = store.now()
 
     def lives(worker: WorkerInfo) -> bool:

@@ -35,6 +35,7 @@ _KINDS = {
     "etcd": ("noonmark.locks.etcd", "EtcdLocks", "etcd"),
     "etcds": ("noonmark.locks.etcd", "EtcdLocks", "etcd"),
     "zookeeper": ("noonmark.locks.zookeeper", "ZooKeeperLocks", "zookeeper"),
+    "zookeepers": ("noonmark.locks.zookeeper", "ZooKeeperLocks", "zookeeper"),
 }
 """Scheme -> module, callable of the URL, and the extra that installs its driver."""
 

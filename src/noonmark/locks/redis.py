@@ -79,7 +79,7 @@ class RedisLocks:
             raise ValueError(f'in a cluster a lock\'s name cannot have a lone or empty brace: "{name}"')
         milliseconds = -(-ttl // 1000)
         memory = milliseconds + FENCE_MEMORY // 1000
-        answer = self._run("hold", keys, token, milliseconds, memory, how, again=True)
+        answer = self._run("hold", keys, token, milliseconds, memory, how, 0, again=True)
         return None if answer is None else Grant(fence=int(answer[0]), validity=ttl - drift(ttl))
 
     def release(self, name: str, token: str) -> bool:

@@ -1,8 +1,9 @@
 """Redlock: one lock over three or five independent Redis servers, of which a majority must agree.
 
 Promises: one holder at a time while a majority of the servers keeps its data and all clocks run evenly; the lock
-survives the loss of a minority.  The fence of a grant is the greatest that the granting majority handed out, written
-back to a majority before the caller hears of it, so the next grant's is greater.
+survives the loss of a minority.  The fence of a grant is one that a majority handed out, so the next majority, which
+meets that one, hands out a greater.  We propose it, a little ahead of the servers' clocks, and as a rule they all agree:
+one round trip.  Where they do not, the greatest that was handed out is written back to a majority first.
 
 What it cannot promise: a server that restarts empty within a ttl forgets what it granted, and then two may hold the
 lock (keep a restarted server away for one ttl, or let it write every change: appendfsync always); neither can it
@@ -34,6 +35,10 @@ from noonmark.ports.lock import Grant, LockError, LockUnusable
 ANSWER_WITHIN: Micros = 250_000
 """For so long a server is waited for, unless the URL says ``timeout`` or a tenth of the ttl is less."""
 FENCE_MEMORY: Micros = DAY
+_REMEMBERED = 10_000
+"""How many grants are remembered; for the others the servers' memory has to do."""
+LEAD: Micros = 2_000
+"""How far ahead of the servers' clocks a fence is proposed: it has to be ahead still when the last of them reads it."""
 
 
 class Redlock:
@@ -52,18 +57,24 @@ class Redlock:
         self._process = process.generation
         self.url = without_secrets(url)
         self._patience, self._nodes = _read(url, self._clock)
+        self._remembered: dict[tuple[str, str], int] = {}
+        self._servers_ahead: Micros = 0  # of our boot-time clock; 0 = not known yet
         self._quorum = len(self._nodes) // 2 + 1
 
     def acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Take the lock if a majority grants it; None when somebody holds it."""
         check(name, token, ttl)
         asked_at = self._clock.boot()
-        answers = self._hold("acquire", name, ttl, token)
+        proposed = asked_at + self._servers_ahead + LEAD if self._servers_ahead else 0
+        answers = self._hold("acquire", name, ttl, token, proposed)
         granted = [answer for answer in answers if isinstance(answer, list)]
         fence = None
+        if granted:
+            self._servers_ahead = max(now for _, _, now in granted) - asked_at
         if len(granted) >= self._quorum:
             fence = self._agreed(name, ttl, token, granted)
         if fence is not None and self._clock.boot() - asked_at < ttl - drift(ttl):
+            self._remember(name, token, fence)
             return Grant(fence=fence, validity=ttl - drift(ttl))
         # Everywhere, also where no answer came: the grant may have been made all the same.
         self._ask("release", (_lock(name),), token, ttl=ttl)
@@ -74,12 +85,13 @@ class Redlock:
 
     def _agreed(self, name: str, ttl: Micros, token: str, granted: Sequence[Any]) -> int | None:
         """Return the fence that a majority keeps, or None if there is no such majority (any more)."""
-        known = Counter(int(fence) for fence, fresh in granted if not int(fresh))
-        if known:
-            fence, count = known.most_common(1)[0]
-            if count >= self._quorum:
-                return fence  # asked again by its holder
-        fence = max(int(fence) for fence, _ in granted)
+        fences = [int(answer[0]) for answer in granted]
+        if len(set(fences)) == 1:
+            return fences[0]
+        kept = Counter(int(answer[0]) for answer in granted if not answer[1]).most_common(1)
+        if kept and kept[0][1] >= self._quorum:
+            return kept[0][0]  # asked again by its holder
+        fence = max(fences)
         raised = self._ask("raise", (_lock(name), _fence(name)), token, str(fence), ttl=ttl)
         return fence if sum(answer == 1 for answer in raised) >= self._quorum else None
 
@@ -94,23 +106,36 @@ class Redlock:
             return None
         if self._clock.boot() - asked_at >= ttl - drift(ttl):
             raise LockError(f"{self.url} answered so slowly that nothing of the ttl was left; ask for a longer one")
-        # Any majority meets the one to which the fence was written back, so the greatest is that of the grant.
-        kept = [int(fence) for fence, fresh in granted if not int(fresh)] or [int(fence) for fence, _ in granted]
-        return Grant(fence=max(kept), validity=ttl - drift(ttl))
+        return Grant(fence=self._fence_of(name, token, granted), validity=ttl - drift(ttl))
+
+    def _fence_of(self, name: str, token: str, granted: Sequence[Any]) -> int:
+        """Return the fence of a grant, also where one server has another: a grant it made too late to be counted."""
+        known = self._remembered.get((name, token))
+        if known is not None:
+            return known
+        counted = Counter(int(answer[0]) for answer in granted).most_common(1)
+        fence, count = counted[0]
+        return fence if count >= self._quorum else max(int(answer[0]) for answer in granted)
+
+    def _remember(self, name: str, token: str, fence: int) -> None:
+        self._remembered[name, token] = fence
+        if len(self._remembered) > _REMEMBERED:
+            self._remembered.pop(next(iter(self._remembered)), None)
 
     def release(self, name: str, token: str) -> bool:
         """Free the lock on every server; False if ``token`` did not hold a majority."""
         check(name, token)
+        self._remembered.pop((name, token), None)
         answers = self._ask("release", (_lock(name),), token, ttl=self._patience * 10)
         if sum(answer == 1 for answer in answers) >= self._quorum:
             return True
         self._demand_majority(answers)
         return False
 
-    def _hold(self, how: str, name: str, ttl: Micros, token: str) -> list[Any]:
+    def _hold(self, how: str, name: str, ttl: Micros, token: str, proposed: int = 0) -> list[Any]:
         milliseconds = -(-ttl // 1000)
         memory = milliseconds + FENCE_MEMORY // 1000
-        return self._ask("hold", (_lock(name), _fence(name)), token, milliseconds, memory, how, ttl=ttl)
+        return self._ask("hold", (_lock(name), _fence(name)), token, milliseconds, memory, how, proposed, ttl=ttl)
 
     def _ask(self, script: str, keys: tuple[str, ...], *args: str | int, ttl: Micros) -> list[Any]:
         if process.generation != self._process:

@@ -29,7 +29,8 @@ its outcome.  What comes in goes out again record for record (``noonmark.testing
 
 Not copied: workers (they register themselves), remembered requests (an hour's memory; identities and fences still hold),
 wake rows (the last page wakes whatever waits for a fact that moved).  Open rows that only one worker may take would wait
-for ever where that worker is unknown: the last page leaves word that those workers are gone, so the next take ends them.
+for ever where that worker is unknown: the last page leaves word that those workers are gone, so the next take ends them;
+``Store.workers`` does not list them.
 """
 
 from __future__ import annotations

@@ -88,11 +88,12 @@ class StoreSuite:
         """Return the URL with which another process opens that namespace (``noonmark.wiring.open_store``)."""
         raise NotImplementedError
 
+    def describe(self) -> str:
+        """Return name and version of what is tested, for the table."""
+        return type(self).__name__.removeprefix("Test")
+
     def check_orderly(self, store: Store) -> None:
         """Fail if the store leaves anything behind after its last verb, such as an open transaction."""
-
-    label: ClassVar[str] = ""
-    """Name and version of what is tested, for the table; "" = the class's name."""
 
     lacks: ClassVar[int] = 0
     """How many of the tests are skipped for what the store says that it is not."""
@@ -101,8 +102,7 @@ class StoreSuite:
 
     @pytest.fixture(autouse=True)
     def _tell_the_table(self, request: pytest.FixtureRequest) -> None:
-        label = self.label or type(self).__name__
-        request.node.user_properties.append(suite_property(label, EXPECTED_TESTS - self.lacks))
+        request.node.user_properties.append(suite_property(self.describe(), EXPECTED_TESTS - self.lacks))
 
     @pytest.fixture
     def name(self) -> str:

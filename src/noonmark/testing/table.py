@@ -97,7 +97,8 @@ class _Table:
             cells = []
             for store in stores:
                 passed, ran = self._columns[store].passed[row], self._columns[store].ran[row]
-                cells.append((str(passed) if passed == ran else f"{passed}/{ran}").rjust(widths[store]))
+                cell = "-" if ran == 0 else str(passed) if passed == ran else f"{passed}/{ran}"
+                cells.append(cell.rjust(widths[store]))
             out.write_line(" ".join([row.ljust(width), *cells]))
         totals = [str(sum(self._columns[store].passed.values())).rjust(widths[store]) for store in stores]
         out.write_line(" ".join(["all".ljust(width), *totals]), bold=True)

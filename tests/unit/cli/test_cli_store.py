@@ -156,7 +156,8 @@ def test_a_copy_is_refused_while_workers_live_in_the_source(cli: Noonmark, busy:
     assert answer.code == 3
     assert "w7" in answer.out
     assert "--while-workers-run" in answer.out
-    assert "复制" in cli("store", "copy", busy, "sqlite:///b.db", "--go", "--lang", "zh").out
+    assert not Path("b.db").exists(), "nothing is made for a copy that is refused"
+    assert "已拒绝" in cli("store", "copy", busy, "sqlite:///b.db", "--go", "--lang", "zh").out
     assert cli("store", "copy", busy, "sqlite:///b.db", "--go", "--while-workers-run").code == 0
 
 

@@ -93,8 +93,10 @@ def _copy(here: Session, start: str, end: str, *, go: bool, while_workers_run: b
     source = _archived(open_at(start), start)
     try:
         path = sqlite_path(end)
-        if path is not None and not path.exists() and not go:
-            return _say_what_would_be(here, source, names)
+        if path is not None and not path.exists():
+            told = _before_the_file_is_made(here, source, names, go=go, while_workers_run=while_workers_run)
+            if told is not None:
+                return told
         target = _archived(open_at(end, create=True, unfinished=True), end)
         try:
             return _between(here, source, target, names, go=go, while_workers_run=while_workers_run)
@@ -114,11 +116,22 @@ def _archived(store: Any, url: str) -> Movable:
     return cast("Movable", store)
 
 
-def _say_what_would_be(here: Session, source: Movable, names: dict[str, str]) -> int:
-    """The target is a file that is not there: it would be made, and so far nothing is."""
+def _before_the_file_is_made(
+    here: Session, source: Movable, names: dict[str, str], *, go: bool, while_workers_run: bool
+) -> int | None:
+    """Say what would be done, or why not, while the target is a file that is not there; None: make it."""
+    from noonmark.engine.moving import awake
+
+    living = () if while_workers_run else awake(source)
+    if go and not living:
+        return None
     counts = dict(source.count_records())
-    plain = {"v": 1, **names, "done": False, "records": counts, "to_copy": sum(counts.values()), "refused": []}
-    here.emit(plain, lambda: _counts_text(here, names, counts, here.word("copy_new_file")))
+    refused = [here.word("copy_awake", workers=", ".join(living))] if living else []
+    plain = {"v": 1, **names, "done": False, "records": counts, "to_copy": sum(counts.values()), "refused": refused}
+    told = [here.word("copy_refused", why=why) for why in refused] or [here.word("copy_new_file")]
+    here.emit(plain, lambda: _counts_text(here, names, counts, *told))
+    if refused:
+        return problems.REFUSED
     here.remark(here.word("copy_dry"))
     return problems.OK
 

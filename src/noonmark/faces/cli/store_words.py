@@ -46,8 +46,8 @@ STORE_WORDS: dict[str, tuple[str, str]] = {
         "目标中有并非来自该源的内容；请指定空的存储",
     ),
     "copy_awake": (
-        "workers live in the source ({workers}); stop them, or copy all the same: --while-workers-run",
-        "源中有在线的 worker（{workers}）；请先停止，或仍要复制：--while-workers-run",
+        "workers live in the source ({workers}; a killed one counts for half a minute); stop them, or: --while-workers-run",
+        "源中有在线的 worker（{workers}；被杀的还算半分钟）；请先停止，或加 --while-workers-run",
     ),
     "copy_awake_there": (
         "workers live in the target ({workers}); stop them, they would start what is only half there",

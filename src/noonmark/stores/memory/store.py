@@ -209,9 +209,10 @@ class MemoryStore:
             ]
 
     def workers(self) -> list[WorkerInfo]:
-        """Read every worker ever heard of, newest first."""
+        """Read every worker ever heard of, newest first; one without a pid is known from a copied row only."""
         with self._lock:
-            return sorted(self._tables.workers.values(), key=lambda info: info.started_at, reverse=True)
+            heard_of = (info for info in self._tables.workers.values() if info.pid)
+            return sorted(heard_of, key=lambda info: info.started_at, reverse=True)
 
     def tallies(self, *, revisions: bool = False) -> Tallies:
         """Count, for backlog and overview."""

@@ -37,7 +37,7 @@ _IDS = (
     " UNION SELECT id FROM ~occurrence WHERE key = ANY($6::text[]) AND key <> ''"
     " UNION SELECT occurrence_id FROM ~claim WHERE key = ANY($6::text[])"
 )
-_ROWS = f"SELECT {COLUMNS}, {OWN_COLUMNS} FROM ~occurrence WHERE id = ANY(ARRAY({_IDS})) ORDER BY id FOR UPDATE"
+_ROWS = f"SELECT {COLUMNS}, {OWN_COLUMNS} FROM ~occurrence WHERE id = ANY(ARRAY({_IDS})) ORDER BY id"
 _JOBS = (
     f"SELECT {JOB_COLUMNS} FROM ~job WHERE name = ANY(ARRAY("
     f"SELECT unnest($7::text[]) UNION SELECT job FROM ~occurrence WHERE id = ANY(ARRAY({_IDS}))))"
@@ -60,7 +60,7 @@ _FACTS = (
 # A row that is claimed already needs its claim only where it may give it back.
 _KEYS = (
     f"SELECT unnest($7::text[]) UNION SELECT key FROM ~occurrence WHERE id = ANY(ARRAY({_IDS})) AND key <> ''"
-    " AND (NOT claimed OR $8::boolean)"
+    " AND (NOT claimed OR $8::boolean OR verdict = ANY('{skip_superseded,skip_duplicated}'))"
 )
 _CLAIMS = f"SELECT key, generation, occurrence_id FROM ~claim WHERE key = ANY(ARRAY({_KEYS})) ORDER BY key FOR UPDATE"
 _HOLDERS = (
@@ -195,24 +195,28 @@ class Desk:
 
 def sit_down(session: Session, name: str, fixed: Micros | None, wanted: Wanted) -> Desk:
     """Begin a transaction, look the request up, lock and load what is wanted: one round trip."""
-    statements, readers = _questions(wanted)
+    statements, readers = questions(wanted)
     tx, answers = Transaction.begin(session, name, fixed, *statements, kept=KEPT)
     desk = Desk(tx)
-    for reader, rows in zip(readers, answers, strict=True):
-        if reader is not None:
-            reader(desk, rows)
+    read_answers(desk, readers, answers)
     return desk
 
 
 def lay(desk: Desk, wanted: Wanted) -> None:
     """Lock and load more, in the transaction that has begun."""
-    statements, readers = _questions(wanted)
-    for reader, rows in zip(readers, desk.tx.ask(*statements), strict=True):
+    statements, readers = questions(wanted)
+    read_answers(desk, readers, desk.tx.ask(*statements))
+
+
+def read_answers(desk: Desk, readers: list[Any], answers: list[list[Row]]) -> None:
+    """Lay on the desk what was answered."""
+    for reader, rows in zip(readers, answers, strict=True):
         if reader is not None:
             reader(desk, rows)
 
 
-def _questions(wanted: Wanted) -> tuple[list[Statement], list[Any]]:
+def questions(wanted: Wanted) -> tuple[list[Statement], list[Any]]:
+    """Return the statements that lock and load what is wanted, and for each who reads its answer."""
     asked: list[tuple[Statement, Any]] = []
     identities = sorted(wanted.identities)
     rows: tuple[str, ...] = (
@@ -230,7 +234,8 @@ def _questions(wanted: Wanted) -> tuple[list[Statement], list[Any]]:
         asked.append(((_SLOTS, (*rows, slots)), _read_slots))
     asked += _about_facts(wanted)
     if about_rows:
-        asked.append(((_ROWS, rows), _read_rows))
+        # Whoever only adds answers what is there already and changes nothing of it: its lease must not wait for us.
+        asked.append(((f"{_ROWS} FOR UPDATE" if changes_rows else _ROWS, rows), _read_rows))
     keys = {*wanted.keys, *wanted.with_keys} - {""}
     if keys or changes_rows:
         params: tuple[Param, ...] = (*rows, texts(sorted(keys)), wanted.may_release)

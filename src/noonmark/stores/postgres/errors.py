@@ -13,7 +13,7 @@ from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
 
 CONFLICTS = frozenset({"40P01", "40001", "23505", "23502"})
 """Deadlock, serialisation failure, a row (or a request) that another transaction inserted first: the verb is run again."""
-LOCK_TIMEOUT = "55P03"
+INSERTED_FIRST = frozenset({"23505", "23502"})
 
 _PASSING = {
     "25006": ("it is read-only just now", "If this lasts, name the primary server in the URL."),
@@ -34,6 +34,8 @@ _LASTING = {
     "3F": ("the schema is not there", "Run: noonmark store migrate."),
     "42P01": ("a table of the schema is missing", "Was it dropped?  Restore it from a backup, or name another schema."),
     "42703": ("a column of the schema is missing", "Run: noonmark store migrate."),
+    "42P05": ("a pooler gives its sessions to others in between", "Add pooler=transaction to the URL."),
+    "26000": ("a pooler gives its sessions to others in between", "Add pooler=transaction to the URL."),
     "XX001": ("its data is damaged", "Restore the database from a backup."),
     "XX002": ("an index is damaged", "REINDEX the schema, and look for the cause in the server's log."),
 }

@@ -223,14 +223,20 @@ def dial(address: Address, *, patience: float = PATIENCE) -> Wire:
     return wire
 
 
-def _outgoing(param: Param) -> bytes | None:
+def as_text(param: Param) -> str | None:
+    """Return a parameter as it travels."""
     if param is None:
         return None
     if isinstance(param, str):
-        return escaped(param).encode()
+        return escaped(param)
     if isinstance(param, bool):
-        return b"t" if param else b"f"
-    return str(param).encode()
+        return "t" if param else "f"
+    return str(param)
+
+
+def _outgoing(param: Param) -> bytes | None:
+    text = as_text(param)
+    return None if text is None else text.encode()
 
 
 class Pool:

@@ -24,6 +24,9 @@ NEED_DUE_AT = frozenset({Event.PARK, Event.FAIL_RETRY, Event.HAND_BACK})
 SETTLED = STARTS | NEED_DUE_AT | {Event.SKIP, Event.MISS, Event.SUCCEED, Event.FAIL_MANUAL, Event.CANCEL}
 """What a worker may say; the other events are a person's, see ``acting``."""
 
+_ABOUT_KEYS = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value})
+"""Verdicts after which somebody looks at a claim that the row has already."""
+
 LOCK = "SELECT id FROM ~occurrence WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"
 SUCCEED = (
     "WITH done AS (UPDATE ~occurrence AS o SET state = 'SUCCESS', due_at = NULL, ended_at = "
@@ -74,7 +77,7 @@ def wanted(items: Sequence[Settlement]) -> Wanted:
         ids={item.occurrence_id for item in items},
         identities=adding.identities(adds),
         keys=adding.claimed_keys(adds) | set(facts.names_of(seen, "key")),
-        may_release=any(item.verdict == Verdict.SKIP_SUPERSEDED for item in items),
+        may_release=any(item.verdict in _ABOUT_KEYS for item in items),
         jobs={new.job for new in adds} | set(facts.names_of(seen, "pause")),
         slots={item.gates.slot for item in items if item.gates is not None}
         | {n for n in seen if n.startswith("slot:")},

@@ -34,12 +34,15 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Capability
 from noonmark.stores.postgres import (
     acting,
     activating,
     adding,
+    archive,
+    caller,
     clock,
     durability,
     facts,
@@ -52,7 +55,7 @@ from noonmark.stores.postgres import (
     waking,
     writing,
 )
-from noonmark.stores.postgres.address import Address, parse
+from noonmark.stores.postgres.address import Address
 from noonmark.stores.postgres.desk import KEPT, Desk, Wanted, lay, sit_down
 from noonmark.stores.postgres.link import URGENT_PATIENCE, Pool, Session
 from noonmark.stores.postgres.listening import Ear
@@ -84,6 +87,7 @@ class PostgresStore:
         self._idle: dict[str, Taken] = {}
         try:
             self._durability = self._pool.run(durability.read)
+            self._store_id = self._pool.run(archive.store_id)
         except BaseException:
             self._pool.close()
             raise
@@ -271,6 +275,38 @@ class PostgresStore:
         fixed = self._fixed(None)
         return self._pool.run(lambda session: reading.tallies(session, fixed, revisions=revisions))
 
+    def add_within(self, connection: object, request_id: str, rows: Sequence[NewOccurrence]) -> list[Added]:
+        """Add rows inside the open transaction of ``connection``; see ``ports.store.CallerTransactions``.
+
+        Raises:
+            ValueError: no psycopg connection (or SQLAlchemy's over psycopg) to this store's database.
+        """
+        adding.check(rows)
+        return caller.add_within(self._address, self._store_id, connection, request_id, rows, self._fixed(None))
+
+    # -- the archive (see ports.archive) -------------------------------------------------------
+
+    def store_id(self) -> str:
+        """Return the name that this namespace was given when it was made."""
+        return self._store_id
+
+    def export_page(self, cursor: str, limit: int) -> Page:
+        """Read a page of everything."""
+        return self._pool.run(lambda session: archive.export_page(session, cursor, limit))
+
+    def import_page(self, source: str, page: Page) -> None:
+        """Write a page of another store."""
+        now = self.now()
+        self._pool.run(lambda session: archive.import_page(session, source, page, now))
+
+    def import_state(self) -> Import | None:
+        """Return how far an import has come."""
+        return self._pool.run(archive.import_state)
+
+    def count_records(self) -> Mapping[str, int]:
+        """Count the records of each kind."""
+        return self._pool.run(archive.count_records)
+
     # -- the rest ------------------------------------------------------------------------------
 
     def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
@@ -344,27 +380,3 @@ def _answers(tx: Transaction, worker: str, items: Sequence[Settlement], done: fr
             answers.append(settling.judge(desk, worker, item))
     writing.write(desk)
     return answers
-
-
-def open_postgres(url: str, *, clock: Clock | None = None) -> PostgresStore:
-    """Open the store at a PostgreSQL URL; see ``address.parse`` for its options.
-
-    Raises:
-        StoreUrlError, StoreUnusable, StoreUnreachable: what, why, and what to do.
-    """
-    return PostgresStore(parse(url), clock=clock)
-
-
-def migrate(url: str) -> list[str]:
-    """Bring the schema up to date and return the names of the migrations that were applied."""
-    return schema.migrate(parse(url))
-
-
-def pending_migrations(url: str) -> list[str]:
-    """Return the names of the migrations that the schema lacks."""
-    return schema.pending(parse(url))
-
-
-def migration_sql(url: str) -> str:
-    """Return the statements that the schema at a URL lacks (all of them where it is not there yet), for a person to run."""
-    return schema.missing_sql(parse(url))

@@ -69,7 +69,8 @@ LOOK = (
 )
 _REMEMBER = (
     "INSERT INTO ~request VALUES ($4::text, $1::bigint, json_build_object('rows', $3::json, 'now', $1::bigint,"
-    f" 'next_due', least(({_EARLIEST}), ({_EARLIEST_OWN}), ({_NEXT_GONE})), 'rules_version', ({RULES_VERSION}))::text)"
+    " 'next_due', CASE WHEN EXISTS (SELECT 1 FROM ~wake) THEN $1::bigint"  # as ``outlook_of`` says
+    f" ELSE least(({_EARLIEST}), ({_EARLIEST_OWN}), ({_NEXT_GONE})) END, 'rules_version', ({RULES_VERSION}))::text)"
 )
 _AGAIN = f"SELECT {COLUMNS} FROM ~occurrence WHERE id = ANY($1::bigint[])"
 

@@ -23,7 +23,7 @@ SERVER_TIME = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 NOW = f"(SELECT coalesce($1::bigint, greatest(mark, {SERVER_TIME})) FROM ~clock)"
 """The store's time inside a statement whose first parameter is a test's instant; an initplan, so an index can be used."""
 
-_OPEN = (
+OPEN = (
     f"SELECT {SERVER_TIME}, mark, behind_since, (SELECT at FROM ~request WHERE id = $1::text),"
     " (SELECT answer FROM ~request WHERE id = $1::text) FROM ~clock"
 )
@@ -72,7 +72,7 @@ class Transaction:
         Raises:
             ClockStep: see there.
         """
-        opened, *answers = session.begin((_OPEN, (request,)), *statements)
+        opened, *answers = session.begin((OPEN, (request,)), *statements)
         now, answer = read_opening(opened[0], fixed, kept)
         return cls(session, now, timed=fixed is None, first=answer), answers
 
@@ -101,20 +101,29 @@ class Transaction:
 
     def finish(self, *afterwards: Statement) -> list[list[Row]]:
         """Write, commit, tell the listeners, and return what was asked ``afterwards``."""
-        changed = {name: by for name, by in self._counts.items() if by}
-        if changed:
-            self.later(_COUNT, texts(changed), numbers(changed.values()))
-        later, self._later = self._later, []
+        later = self.writes()
         told = self.telling()
         answers = self.session.commit(*later, afterwards=[*told, *afterwards])
         return answers[len(later) + len(told) :]
 
+    def writes(self) -> list[Statement]:
+        """Hand over what is to be written."""
+        changed = {name: by for name, by in self._counts.items() if by}
+        if changed:
+            self.later(_COUNT, texts(changed), numbers(changed.values()))
+        later, self._later = self._later, []
+        return later
+
+    @property
+    def earliest(self) -> Micros | None:
+        """The earliest moment at which something became due; -1: a worker's own row did."""
+        return None if self._earliest == NO_MOMENT else self._earliest
+
     def telling(self) -> list[Statement]:
         """Return the statement that tells the listeners, if there can be something to tell."""
-        if self._earliest == NO_MOMENT and not self._wakes:
+        if self.earliest is None and not self._wakes:
             return []
-        moment = None if self._earliest == NO_MOMENT else self._earliest
-        return [(_TELL, (self.session.address.channel, moment, self._wakes))]
+        return [(_TELL, (self.session.address.channel, self.earliest, self._wakes))]
 
 
 def read_opening(row: Row, fixed: Micros | None, kept: Micros) -> tuple[Micros, str | None]:

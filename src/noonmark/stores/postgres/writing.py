@@ -105,7 +105,7 @@ def write(desk: Desk) -> None:
     tx = desk.tx
     changed = [line for line in desk.lines.values() if line.is_changed]
     _write_rows(tx, changed)
-    _write_agenda(tx, changed)
+    write_agenda(tx, changed)
     _write_claims(desk)
     _write_slots(desk)
     _write_facts(desk)
@@ -132,7 +132,8 @@ def _write_rows(tx: Transaction, changed: Sequence[Line]) -> None:
                 tx.count(f"state:{after}")
 
 
-def _write_agenda(tx: Transaction, changed: Sequence[Line]) -> None:
+def write_agenda(tx: Transaction, changed: Sequence[Line]) -> None:
+    """Queue what becomes of the agenda, and of the list of failures."""
     added = [line for line in changed if line.due_before is None and line.row.due_at is not None]
     moved = [line for line in changed if line.due_before is not None and line.row.due_at is not None]
     closed = [line for line in changed if line.due_before is not None and line.row.due_at is None]

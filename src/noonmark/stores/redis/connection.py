@@ -60,7 +60,7 @@ class Server:
 
     def forget(self, client: Any) -> None:
         """The server that this client talks to does not serve the namespace any more (or nobody knows): ask anew."""
-        if self._address.kind != "cluster":
+        if self._address.kind != "cluster" or client is None:
             return  # one address, or sentinels that every new connection asks anyway
         with self._lock:
             if self._client is client:
@@ -201,6 +201,10 @@ class Link:
         """Return the client itself, for whoever listens."""
         with self._going():
             return self._server.client()
+
+    def forget(self, client: Any) -> None:
+        """Whoever listened by this client heard no more: another server may hold the namespace by now."""
+        self._server.forget(client)
 
     def close(self) -> None:
         """Close every connection; later calls are refused."""

@@ -26,6 +26,10 @@ class Reads(Protocol):
         """Run a plain command on a key of the namespace."""
         ...
 
+    def any_of(self, *indexes: str) -> Any:
+        """Return the members of several sorted sets, as they are at one moment."""
+        ...
+
     def both(self, first: str, second: str) -> Any:
         """Return the members that two sorted sets have in common."""
         ...
@@ -39,6 +43,9 @@ def occurrences(reads: Reads, query: Query) -> list[Occurrence]:
     """Read the rows that match every field of the query."""
     if query.limit <= 0:
         return []
+    if query.after_id is None and (index := _in_order(query)) is not None:
+        members = _numbers(reads.ask("ZRANGEBYSCORE", index, "-inf", _bounds(query)[1]))
+        return _take(reads, query, members if query.oldest_first else members[::-1])
     ids = _chosen(reads, query)
     if ids is None:
         return _take(reads, query, _walk(reads, query))
@@ -85,6 +92,15 @@ def _take(
     return found
 
 
+def _in_order(query: Query) -> str | None:
+    """Return the small index that has exactly the candidates, in the order of their moments; it is read at one moment."""
+    if query.ids or query.key or query.job is not None:
+        return None
+    if query.frontier_only:
+        return "frontier"
+    return "failed" if query.states == frozenset({State.FAILED_MANUAL}) and not query.open_only else None
+
+
 def _chosen(reads: Reads, query: Query) -> list[int] | None:
     """Return the ids among which the answer must be, where they are few compared with all rows; None = walk an index."""
     if query.ids:
@@ -121,9 +137,8 @@ def _open(reads: Reads, query: Query) -> list[int]:
         members = (reads.ask("ZRANGE", f"{kind}:{query.job}", 0, -1) for kind in ("series", "asked"))
         return _numbers(chain.from_iterable(members))
     kinds = ("due:held",) if query.states == frozenset({State.RUNNING}) else DUE_INDEXES
-    common = chain.from_iterable(reads.ask("ZRANGE", kind, 0, -1) for kind in kinds)
     own = (member[-12:] for member in reads.ask("ZRANGE", "own", 0, -1))
-    return list(dict.fromkeys(_numbers(chain(common, own))))
+    return _numbers(chain(reads.any_of(*kinds), own))
 
 
 def _numbers(members: Any) -> list[int]:

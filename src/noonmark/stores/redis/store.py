@@ -235,10 +235,11 @@ class RedisStore:
         return [job for job in found if event is None or job.event == event]
 
     def workers(self) -> list[WorkerInfo]:
-        """Read every worker ever heard of, newest first."""
+        """Read every worker ever heard of, newest first; one without a pid is known from a copied row only."""
         ids = self.ask("HKEYS", "worker")
         found = [wire.worker_info(one) for some in _pages(ids) for one in self.read("workers", some)]
-        return sorted(found, key=lambda worker: (worker.started_at, worker.id), reverse=True)
+        heard_of = (worker for worker in found if worker.pid)
+        return sorted(heard_of, key=lambda worker: (worker.started_at, worker.id), reverse=True)
 
     def tallies(self, *, revisions: bool = False) -> Tallies:
         """Count, for backlog and overview."""
@@ -310,6 +311,10 @@ class RedisStore:
     def ask(self, command: str, key: str, *args: Any) -> Any:
         """Run a plain reading command on a key of the namespace."""
         return self._main.ask(command, f"{self._address.prefix}{key}", *args)
+
+    def any_of(self, *indexes: str) -> Any:
+        """Return the members of several sorted sets of the namespace, as they are at one moment."""
+        return self._main.ask("ZUNION", len(indexes), *(f"{self._address.prefix}{index}" for index in indexes))
 
     def both(self, first: str, second: str) -> Any:
         """Return the members that two sorted sets of the namespace have in common."""

@@ -88,10 +88,11 @@ class Wake:
             thread.join(HEARD_WITHIN + 2.0)
 
     def _work(self, begins: threading.Event) -> None:
-        pause, again = FIRST_PAUSE, False
+        pause, again, client = FIRST_PAUSE, False, None
         while not self._closing.is_set():
             try:
-                with contextlib.closing(self._subscribe()) as ear:
+                client = self._link.client()
+                with contextlib.closing(self._subscribe(client)) as ear:
                     self._hears = True
                     begins.set()
                     if again:
@@ -100,14 +101,15 @@ class Wake:
                     self._hear(ear)
             except _BROKEN:
                 again = True
+                self._link.forget(client)
             finally:
                 self._hears = False
             begins.set()
             self._closing.wait(pause * random.uniform(0.5, 1.5))
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _subscribe(self) -> Any:
-        ear = self._link.client().pubsub()
+    def _subscribe(self, client: Any) -> Any:
+        ear = client.pubsub()
         try:
             if self._sharded:
                 ear.ssubscribe(self._channel)
@@ -137,5 +139,7 @@ class Wake:
                     asked = True
                 continue
             silent, asked = 0.0, False
+            if said["type"].endswith("unsubscribe"):
+                raise exceptions.ConnectionError("the channel has moved to another server")
             if said["type"].endswith("message") and said["data"] != self._speaker:
                 self.call()

@@ -136,8 +136,8 @@ def jobs(connection: Reads, names: Collection[str] | None, event: str | None) ->
 
 
 def workers(connection: Reads) -> list[WorkerInfo]:
-    """Read every worker ever heard of, newest first."""
-    rows = connection.execute(f"SELECT {_WORKER} FROM worker ORDER BY started_at DESC, id DESC")
+    """Read every worker ever heard of, newest first; one without a pid is known from a copied row only."""
+    rows = connection.execute(f"SELECT {_WORKER} FROM worker WHERE pid <> 0 ORDER BY started_at DESC, id DESC")
     return [WorkerInfo(**(_named(_WORKER, row) | {"jobs": tuple(json.loads(row[-1]))})) for row in rows]
 
 

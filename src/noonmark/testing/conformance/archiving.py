@@ -314,6 +314,7 @@ def rows_of_a_worker_that_did_not_come_along_are_cancelled(archives: Archives) -
     harness.take("w3", at=1, limit=0)
     own = next(row for row in target.occurrences(Query(job="job", key="key:own")))
     assert (own.state, own.code) == (State.CANCELLED, "worker_gone")
+    assert target.workers() == [], "nobody was heard of here yet"
 
 
 def a_copy_can_be_worked_with_at_once(archives: Archives) -> None:

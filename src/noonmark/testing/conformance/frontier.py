@@ -25,7 +25,7 @@ def a_park_hands_the_frontier_to_the_successor(harness: Harness) -> None:
     harness.end(look, Event.PARK, at=10, due_at=harness.at(20), gates=Gates(revision=1), adds=(successor,))
     assert _frontiers(harness) == ["t:2"]
     assert harness.row(look.id).state is State.PENDING
-    assert harness.take_ids(at=70) == [look.id, look.id + 1]
+    assert [row.identity for row in harness.take(at=70).rows] == [look.identity, "t:2"]
 
 
 def a_start_hands_the_frontier_to_the_successor(harness: Harness) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 
+from noonmark.core.model import Query
 from noonmark.ports.store import StoreUnusable
 from noonmark.stores.postgres import PostgresStore, migrate, migration_sql, pending_migrations
 from noonmark.stores.postgres.erasing import erase
+from noonmark.testing.builders import make_caller_row
 
 
 def _tables(admin: psycopg.Connection, schema: str) -> int:
@@ -52,3 +55,29 @@ def test_a_schema_is_erased_whole_and_one_of_somebody_else_is_left_alone(
     with pytest.raises(StoreUnusable, match="somebody else"):
         erase(url)
     assert _tables(admin, schema) == 1
+
+
+def test_a_schema_that_a_newer_noonmark_has_expanded_still_serves_an_older_one(
+    schema: str, admin: psycopg.Connection, store: PostgresStore, open_store: Callable[..., PostgresStore]
+) -> None:
+    admin.execute(f'ALTER TABLE "{schema}".occurrence ADD COLUMN mood text')
+    admin.execute(f"UPDATE \"{schema}\".meta SET value = '99' WHERE name = 'version'")
+    older = open_store()  # its min_reader is ours still
+    at = older.now()
+    older.add("a", [make_caller_row("a", at=at)])
+    assert [row.key for row in store.occurrences(Query())] == ["key:a"]
+
+
+def test_a_schema_that_needs_a_newer_noonmark_is_refused(
+    schema: str, admin: psycopg.Connection, store: PostgresStore, open_store: Callable[..., PostgresStore]
+) -> None:
+    store.close()
+    admin.execute(f"UPDATE \"{schema}\".meta SET value = '99' WHERE name IN ('version', 'min_reader')")
+    with pytest.raises(StoreUnusable, match="Upgrade noonmark"):
+        open_store()
+
+
+def test_many_may_open_a_new_schema_at_once(open_store: Callable[..., PostgresStore]) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        stores = list(pool.map(lambda _: open_store(), range(8)))
+    assert all(store.now() > 0 for store in stores)

