@@ -54,7 +54,7 @@ _CURRENT = (
 )
 _ALERTS_OF = f"SELECT {_ALERT} FROM ~alert WHERE occurrence_id = $1::bigint ORDER BY id"
 _OPEN_ALERTS = f"SELECT {_ALERT} FROM ~alert WHERE closed_at IS NULL ORDER BY id"
-_WORKERS = f"SELECT {_WORKER} FROM ~worker ORDER BY started_at DESC, id DESC"
+_WORKERS = f"SELECT {_WORKER} FROM ~worker WHERE pid <> 0 ORDER BY started_at DESC, id DESC"
 _COUNTERS = "SELECT name, sum(value)::bigint FROM ~counter GROUP BY name"
 OPEN = (
     f"WITH t AS MATERIALIZED (SELECT {NOW} AS now) SELECT state, count(*), count(*) FILTER (WHERE due_at <= t.now),"
