@@ -6,19 +6,21 @@ that of each pair.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
 from typing import Any
 
 from bench.fleet import report
 from noonmark.locks import Locks, bare, lock, open_locks
 from noonmark.locks.scripts import script
-from noonmark.testing.servers import start_postgres, start_redis
+from noonmark.testing.servers import start_etcd, start_postgres, start_redis, start_zookeeper
 
 SLICES = 20
 NAME, TTL = "bench", 30_000_000
@@ -187,11 +189,79 @@ def sqlite() -> Iterator[Pair]:
         locks.close()
 
 
+@contextmanager
+def etcd() -> Iterator[Pair]:
+    """A lease and a key in etcd, beside the same four commands awaited one after the other in a bare event loop."""
+    from noonmark.locks.etcd_link import client_for, read_url
+
+    with start_etcd() as server, closing(asyncio.new_event_loop()) as loop:
+        locks, place = open_locks(server.url), read_url(server.url)
+        client: Any = client_for(place, *place.members[0])
+        key = b"noonmark/locks/raw"
+
+        async def cycle(count: int) -> None:
+            txn = client.transactions
+            for _ in range(count):
+                token = os.urandom(16).hex().encode()
+                lease = await client.lease(30)
+                done, _ = await client.transaction(
+                    compare=[txn.create(key) == 0],
+                    success=[txn.put(key, token, lease.id), txn.get(key)],
+                    failure=[txn.get(key)],
+                )
+                assert done
+                done, _ = await client.transaction(
+                    compare=[txn.value(key) == token], success=[txn.get(key), txn.delete(key)], failure=[]
+                )
+                assert done
+                await client.revoke_lease(lease.id)
+
+        yield partial(held, locks), lambda cycles: loop.run_until_complete(cycle(cycles)), str(server)
+        loop.run_until_complete(client.close())
+        locks.close()
+
+
+@contextmanager
+def zookeeper() -> Iterator[Pair]:
+    """A node in ZooKeeper, beside the same three commands through kazoo's blocking calls."""
+    from kazoo.client import KazooClient
+
+    with start_zookeeper() as server:
+        locks = open_locks(server.url)
+        client = KazooClient(
+            hosts=f"127.0.0.1:{server.port}", logger=logging.getLogger("noonmark.locks.zookeeper.client")
+        )
+        client.start()
+        client.ensure_path("/raw")
+
+        def raw(cycles: int) -> None:
+            for _ in range(cycles):
+                token = os.urandom(16).hex().encode()
+                path, _ = client.create("/raw/lock-", token, ephemeral=True, sequence=True, include_data=True)
+                assert len(client.get_children("/raw")) == 1
+                client.delete(path)
+
+        yield partial(held, locks), raw, str(server)
+        client.stop()
+        client.close()
+        locks.close()
+
+
 KINDS: dict[str, Callable[[], AbstractContextManager[Pair]]] = {
     "redis": redis_one,
     "redis-bare": redis_bare,
     "redlock": redlock,
     "postgres": postgres,
     "sqlite": sqlite,
+    "etcd": etcd,
+    "zookeeper": zookeeper,
 }
-CYCLES = {"redis": 4000, "redis-bare": 4000, "redlock": 1500, "postgres": 300, "sqlite": 4000}
+CYCLES = {
+    "redis": 4000,
+    "redis-bare": 4000,
+    "redlock": 1500,
+    "postgres": 300,
+    "sqlite": 4000,
+    "etcd": 400,
+    "zookeeper": 1000,
+}

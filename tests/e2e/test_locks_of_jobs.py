@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -82,6 +83,29 @@ def test_the_lock_is_held_renewed_and_given_back_and_its_fence_grows(
     assert min(ttls) > 200, "it was renewed in time, all the time"
     assert 0 < fences[0] < fences[1]
     assert outside.get("lock:reindex") is None, "given back, not left to its ttl"
+
+
+def test_a_command_is_given_the_fence(server: Redis, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    said = "' '.join(os.environ[f'NOONMARK_{name}'] for name in ('LOCK_FENCE', 'FENCE'))"
+    script = f"import os; open({str(out)!r}, 'w').write({said})"
+    rules = tmp_path / "noonmark.yaml"
+    rules.write_text(
+        "version: 1\njobs:\n  reindex:\n    manual: true\n    reason: x\n"
+        f"    lock: {{name: command, kind: redis, at: '{server.url}'}}\n"
+        f"    command: [{sys.executable}, -c, {json.dumps(script)}]\n"
+    )
+    with Scheduler("memory://", rules=str(rules)) as live:
+        worker = live.worker()
+        worker.start()
+        try:
+            live.jobs["reindex"].later("0s")()
+            wait_for(lambda: row(live, "reindex").state == "SUCCESS")
+        finally:
+            worker.stop()
+    lock_fence, fence = map(int, out.read_text().split())
+    assert lock_fence > 0
+    assert lock_fence != fence, "one is Redis's, the other the store's"
 
 
 def test_an_outsiders_lock_is_waited_for_and_why_says_so(live: Scheduler, server: Redis, outside: redis.Redis) -> None:

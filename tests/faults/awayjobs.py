@@ -20,6 +20,9 @@ from noonmark.engine.worker import Worker
 from noonmark.ports.store import Store
 from noonmark.wiring import open_store
 
+LEASE = int(os.environ.get("LEASE", 30 * SECOND))
+"""Longer than every outage of the tests, so that a second effect can only be a fault."""
+
 
 def skew(seconds: float) -> None:
     """Set this process's wall clock wrong, for every Python code in it."""
@@ -54,8 +57,8 @@ async def long(ctx: Context, seconds: float) -> None:
 
 
 def job(name: str, **fields: Any) -> Job:
-    """Make a job; its lease is longer than every outage here, so that a second effect can only be a fault."""
-    return Job(**{"name": name, "trigger": Manual(), "reason": "a test", "lease": 30 * SECOND, **fields})
+    """Make a job."""
+    return Job(**{"name": name, "trigger": Manual(), "reason": "a test", "lease": LEASE, **fields})
 
 
 BEAT = job("beat", trigger=Every(period=SECOND), key="beat:{scheduled_for}", catch_up=CatchUp(max_delay=MINUTE))

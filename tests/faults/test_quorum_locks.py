@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from noonmark.locks.errors import LockUrlError
 from noonmark.locks.etcd import EtcdLocks
 from noonmark.locks.zookeeper import ZooKeeperLocks
 from noonmark.ports.lock import Grant, LockError, Locks, LockUnusable
-from noonmark.testing.servers import MissingServer, Server, free_port, start_etcd, start_zookeeper
+from noonmark.testing.servers import Etcd, MissingServer, Server, free_port, start_etcd, start_zookeeper
+from noonmark.testing.servers.redis import _make_certificate as make_certificate
 
 TTL = 5 * SECOND
 Open = Callable[..., Any]
@@ -370,3 +372,39 @@ def _users(server: Server) -> None:
     run("user", "grant-role", "keeper", "locks")
     run("user", "grant-role", "root", "root")
     run("auth", "enable")
+
+
+class TlsEtcd(Etcd):
+    """An etcd that speaks TLS only and wants a client's certificate."""
+
+    def _command(self) -> list[str | Path]:
+        make_certificate(self.folder)
+        here = f"https://127.0.0.1:{self.port}"
+        cert, key = str(self.folder / "tls.crt"), str(self.folder / "tls.key")
+        self.options = {
+            "listen-client-urls": here,
+            "advertise-client-urls": here,
+            "cert-file": cert,
+            "key-file": key,
+            "trusted-ca-file": cert,
+            "client-cert-auth": "true",
+        }
+        return super()._command()
+
+    def _is_ready(self, said: str) -> bool:
+        return "serving client traffic securely" in said
+
+
+def test_etcd_over_tls_with_a_clients_certificate(opened: Open, server: Server) -> None:
+    if server.kind != "etcd":
+        return
+    with TlsEtcd() as secure:
+        cert, key = secure.folder / "tls.crt", secure.folder / "tls.key"
+        base = f"etcd://localhost:{secure.port}?timeout=3"
+        locks = opened(f"{base}&ca={cert}&cert={cert}&key={key}")
+        grant = held(locks, "secret")
+        assert locks.renew("secret", TTL, "t1") == grant
+        assert locks.release("secret", "t1")
+        for wrong in ("", f"&ca={cert}"):  # no TLS at all; no certificate of our own
+            with pytest.raises(LockError):
+                opened(base + wrong).acquire("secret", SECOND, "t2")

@@ -15,6 +15,9 @@ from noonmark.core.answers import Look
 from noonmark.core.decide import CHECKS
 from noonmark.core.model import Check, Decision, Event, Fact, Job, Micros, Occurrence, Verdict
 
+HAS_WAITED = frozenset({"holder_alive", "lock_wait", "lock_away"})
+"""Codes of a lapsed row that say that its holder, if it was alive, had its lease of time already."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:

@@ -197,7 +197,7 @@ class Looker:
             return Decision(verdict=verdict, event=Event.FAIL_MANUAL, code="effects_started", detail={"lost": True})
         holder = lapsed.Holder(
             alive=self._is_alive(facts[name].value, now),
-            waited=case.row.code == "holder_alive",
+            waited=case.row.code in lapsed.HAS_WAITED,
             name=name.removeprefix("worker:"),
         )
         judged = lapsed.judge(job, case.row, holder, facts, now)

@@ -230,7 +230,7 @@ class Link:
     def _connected(self) -> Any:
         if self._client is None:
             host, port = self.place.members[self._member % len(self.place.members)]
-            self._client = _client(self.place, f"[{host}]" if ":" in host else host, port)
+            self._client = client_for(self.place, host, port)
         return self._client
 
     async def _drop(self, client: Any, *, next_member: bool = False) -> None:
@@ -262,7 +262,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-def _client(place: Place, host: str, port: int) -> Any:
+def client_for(place: Place, host: str, port: int) -> Any:
     """Return a client that connects at its first call.
 
     aetcd's own ``connect`` knows no TLS and keeps a watcher we have no use for, so the channel is made here.
@@ -289,7 +289,7 @@ def _client(place: Place, host: str, port: int) -> Any:
             async with one_at_a_time:
                 if self._connected.is_set():
                     return
-                target = f"{host}:{port}"
+                target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
                 if self.channel is None:
                     self.channel = (
                         grpc.aio.insecure_channel(target, options=list(options.items()))
