@@ -21,7 +21,7 @@ from noonmark.testing.archives import make_busy, plain, read_all
 from noonmark.testing.builders import make_worker
 from noonmark.wiring import open_store
 
-SERVERS = ("valkey",)
+SERVERS = ("valkey", "postgres")
 
 
 @pytest.fixture(params=SERVERS)
