@@ -6,6 +6,7 @@ What happened is counted in a file mapped into memory, which no pause and no loc
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import mmap
 import os
@@ -25,7 +26,7 @@ MODES = ("none", "write", "both")
 """Where the protected thing checks the fence: nowhere, when it is written, when it is read and when it is written."""
 FIELDS = ("holding", "acknowledged", "refused", "taken", "late")
 HEADER = 64
-"""Slots of 8 bytes before the counts: [0] stop, [1 + n] the pid of contender n, [40] locks that failed unexpectedly."""
+"""Slots of 8 bytes before the counts: [0] stop, [1 + n] the pid of contender n, [40] what ended unexpectedly."""
 
 _SET_IF_NEW = """
 local known = tonumber(redis.call('GET', KEYS[2]) or '0')
@@ -133,6 +134,7 @@ def contender(url: str, resource_url: str, board: Board, me: int, modes: list[st
     """One process: a thread for each lock."""
     import redis
 
+    faulthandler.enable()
     resource = redis.Redis.from_url(resource_url, max_connections=200)
     threads = [
         threading.Thread(target=contend, args=(url, resource, board, me, number, mode, seed), daemon=True)
@@ -161,8 +163,13 @@ def main() -> None:
         if not child:
             contender(url, resource_url, board, me, modes, seed)
         children.append(child)
-    for child in children:
-        os.waitpid(child, 0)
+    while children:
+        child, status = os.wait()
+        children.remove(child)
+        if status:
+            board.slots[40] += 1
+            sys.stderr.write(f"contender {child} ended with {os.waitstatus_to_exitcode(status)}\n")
+            sys.stderr.flush()
 
 
 if __name__ == "__main__":
