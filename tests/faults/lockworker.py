@@ -14,7 +14,9 @@ import random
 import sys
 import threading
 import time
+import traceback
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,11 +132,19 @@ def contend(url: str, resource: Any, board: Board, me: int, number: int, mode: s
             time.sleep(dice.uniform(0.05, 0.15))
 
 
+def _broke(board: Board, fault: threading.ExceptHookArgs) -> None:
+    """A contender's thread ended in something that a lock's user could not have expected."""
+    board.slots[40] += 1
+    sys.stderr.write("".join(traceback.format_exception(fault.exc_value)) if fault.exc_value else "?")
+    sys.stderr.flush()
+
+
 def contender(url: str, resource_url: str, board: Board, me: int, modes: list[str], seed: str) -> None:
     """One process: a thread for each lock."""
     import redis
 
     faulthandler.enable()
+    threading.excepthook = partial(_broke, board)
     resource = redis.Redis.from_url(resource_url, max_connections=200)
     threads = [
         threading.Thread(target=contend, args=(url, resource, board, me, number, mode, seed), daemon=True)

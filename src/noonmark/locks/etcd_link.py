@@ -125,6 +125,7 @@ class Link:
         self._client: Any = None
         self._member = 0
         self._errands: set[asyncio.Task[None]] = set()
+        self._retiring: set[asyncio.Task[None]] = set()
 
     def call(self, work: Callable[[Any], Awaitable[T]], timeout: float) -> T:
         """Do ``work(client)`` within ``timeout`` seconds.
@@ -195,21 +196,31 @@ class Link:
     async def _shut(self) -> None:
         if self._errands:
             await asyncio.wait(self._errands, timeout=1)
-        for task in list(self._errands):
+        left = self._errands | self._retiring
+        for task in left:
             task.cancel()
-        if self._errands:
-            await asyncio.wait(self._errands, timeout=1)
+        if left:
+            await asyncio.wait(left, timeout=1)
         await self._hang_up()
         asyncio.get_running_loop().stop()
 
     async def _attempt(self, work: Callable[[Any], Awaitable[T]], *, patience: float) -> T:
         import aetcd
+        import grpc
 
+        troubles = (
+            aetcd.ClientError,
+            grpc.RpcError,
+            grpc.aio.UsageError,
+            grpc.aio.InternalError,
+            TimeoutError,
+            OSError,
+        )
         for is_last in (False, True):
             client = self._connected()
             try:
                 return await asyncio.wait_for(work(client), patience)
-            except (aetcd.ClientError, TimeoutError, OSError, asyncio.CancelledError) as error:
+            except (*troubles, asyncio.CancelledError) as error:
                 if isinstance(error, asyncio.CancelledError) and self._closed:
                     raise
                 # gRPC cancels a call whose channel is closed: another call has given this connection up.
@@ -244,15 +255,17 @@ class Link:
         self._client = None
         if next_member:
             self._member += 1
-        # What other calls have under way may still be answered.
+        # What other calls have under way may still be answered, and they may have more than one step to go.
         task = asyncio.ensure_future(self._retire(client))
-        self._errands.add(task)
-        task.add_done_callback(self._errands.discard)
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
 
     async def _retire(self, client: Any) -> None:
-        with contextlib.suppress(Exception):
-            if client.channel is not None:
-                await client.channel.close(grace=self.place.timeout)
+        try:
+            await asyncio.sleep(2 * self.place.timeout)
+        finally:
+            with contextlib.suppress(Exception):
+                await client.close()
 
     async def _hang_up(self) -> None:
         client, self._client = self._client, None
