@@ -17,7 +17,7 @@ from noonmark.testing import servers
 from noonmark.testing.suite import EXPECTED_CASES, EXPECTED_TESTS, StoreSuite
 from noonmark.wiring import open_store
 
-STORES = 6
+STORES = 8
 """Raised by hand when one is added."""
 
 WHOLE = os.environ.get("NOONMARK_CONFORMANCE") == "whole"
@@ -67,6 +67,8 @@ class TestSqlite(StoreSuite):
 class OnServer(StoreSuite):
     """A store on a server that all tests of a process share; each has a namespace of its own."""
 
+    histories = 40 if WHOLE else 8
+    rounds = 400 if WHOLE else 100
     fixture: str
     server: Any
 
@@ -91,6 +93,26 @@ class OnPostgres(OnServer):
 
     def check_orderly(self, store: Store) -> None:  # noqa: ARG002
         assert self.server.open_transactions() == []
+
+
+class TestPostgres(OnPostgres):
+    """The wheel's."""
+
+    fixture = "shared_postgres"
+
+    def describe(self) -> str:
+        return str(servers.choose("postgres"))
+
+
+@pytest.mark.server("postgres", "second")
+@without_faults_but_in_the_whole
+class TestSecondPostgres(OnPostgres):
+    """The system's."""
+
+    fixture = "shared_second_postgres"
+
+    def describe(self) -> str:
+        return str(servers.second("postgres"))
 
 
 class OnRedis(OnServer):

@@ -115,12 +115,13 @@ class Site:
 
     def all_done(self, rows: list[int]) -> bool:
         """Return True when all these rows have succeeded."""
-        return all(row.state is State.SUCCESS for row in self.store.occurrences(Query(ids=tuple(rows))))
+        found = self.store.occurrences(Query(ids=tuple(rows), limit=len(rows)))
+        return all(row.state is State.SUCCESS for row in found)
 
     def prove(self, rows: list[int]) -> None:
         """Prove by the effects and by the ledger that nothing was lost and nothing ran twice."""
-        found = self.store.occurrences(Query(ids=tuple(rows)))
-        effects = Counter(trace[1] for name in ("once", "beat") for trace in self.traces(name))
+        found = self.store.occurrences(Query(ids=tuple(rows), limit=len(rows)))
+        effects = Counter(trace[1] for name in ("once", "beat", "end") for trace in self.traces(name))
         assert {row.key: effects[row.key] for row in found} == {row.key: 1 for row in found}, self.said()
         assert max(effects.values()) == 1, "a tick ran twice"
         report = verify(self.store, self.begun)

@@ -112,21 +112,19 @@ class EtcdLocks:
 
     async def _renew(self, client: Any, name: str, seconds: int, token: str) -> int | None:
         hold = self._holds.get((name, token))
-        if (
-            hold is None or hold.seconds != seconds
-        ):  # granted elsewhere, or for another length: give it a lease that fits
-            found = await client.get(lock_key(name))
-            if found is None or found.value != token.encode():
-                return None
-            lease = await client.lease(seconds)
-            return await self._move(client, name, token, lease.id, seconds)
-        # The lease first: were the key read first, it could lapse between the two and both would say yes.
-        kept = await client.refresh_lease(hold.lease)
-        found = await client.get(lock_key(name)) if kept is not None and kept.TTL > 0 else None
-        if found is None or found.value != token.encode() or found.create_revision != hold.fence:
+        if hold is not None and hold.seconds == seconds:
+            # The lease first: were the key read first, it could lapse between the two and both would say yes.
+            kept = await client.refresh_lease(hold.lease)
+            found = await client.get(lock_key(name)) if kept is not None and kept.TTL > 0 else None
+            if found is not None and found.value == token.encode() and found.create_revision == hold.fence:
+                return hold.fence
             self._holds.pop((name, token), None)
+        # Granted or renewed by another client, or for another length: give it a lease that fits.
+        found = await client.get(lock_key(name))
+        if found is None or found.value != token.encode():
             return None
-        return hold.fence
+        lease = await client.lease(seconds)
+        return await self._move(client, name, token, lease.id, seconds)
 
     async def _release(self, client: Any, name: str, token: str) -> bool:
         key = lock_key(name)

@@ -110,12 +110,12 @@ class Redlock:
 
     def _fence_of(self, name: str, token: str, granted: Sequence[Any]) -> int:
         """Return the fence of a grant, also where one server has another: a grant it made too late to be counted."""
-        known = self._remembered.get((name, token))
-        if known is not None:
+        counted = Counter(int(answer[0]) for answer in granted)
+        known = self._remembered.get((name, token), 0)
+        if known in counted:  # else the token was granted anew, through another client
             return known
-        counted = Counter(int(answer[0]) for answer in granted).most_common(1)
-        fence, count = counted[0]
-        return fence if count >= self._quorum else max(int(answer[0]) for answer in granted)
+        fence, count = counted.most_common(1)[0]
+        return fence if count >= self._quorum else max(counted)
 
     def _remember(self, name: str, token: str, fence: int) -> None:
         self._remembered[name, token] = fence

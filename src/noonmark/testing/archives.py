@@ -15,6 +15,8 @@ from noonmark.ports.store import Store
 from noonmark.testing.builders import make_end, make_worker
 from noonmark.testing.conformance.harness import Harness
 
+ODD = "\x00\ue000\ue0001\u2028'\"\\{},%上"
+"""Text that needs care wherever it is quoted, escaped or paged by; a store keeps it or refuses it, and never changes it."""
 LIMIT = 7
 """Records a page in the cases: every kind is cut somewhere."""
 
@@ -99,6 +101,7 @@ def _make_rules(harness: Harness) -> None:
     harness.activate(job="other", rule='{"city": "上海"}')
     harness.act("pause", job="other", at=1, reason="数据未就绪")
     harness.signal("flag:corpus", {"rows": [1, 2.5, None, "—"]}, at=1)
+    harness.signal(f"flag:odd {ODD}", {ODD: ODD}, at=1)
     harness.signal("flag:gone", at=1)
     harness.signal("flag:gone", None, at=2)
     for worker in ("w1", "w2"):
@@ -146,6 +149,8 @@ def _make_open(harness: Harness) -> None:
         twice = harness.take_one(at=second + 1)
     harness.end(twice, Event.PARK, at=10, due_at=harness.at(850), verdict="skip_dep", code="not_yet")
     harness.add_one(harness.caller_row("own", at=820, worker="w2", revision=2), at=10)
+    odd = {"key": f"key:{ODD}", "note": ODD, "actor": ODD, "params": '{"a": "\\u0000"}'}
+    harness.add_one(harness.caller_row("odd", at=840, subject=ODD, revision=2, **odd), at=10)
     harness.add_one(harness.caller_row("later", at=830, claim=True, priority=2, queue="slow", revision=2), at=10)
     taken = harness.store.take(
         harness.request(), "w2", limit=1, runnable={"job": 500_000_000}, look_lease=LOOK_LEASE, at=harness.at(37)

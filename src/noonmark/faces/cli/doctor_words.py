@@ -96,6 +96,46 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "请使用写缓存可靠的磁盘，或关闭写缓存。",
     ),
     "fsync_time": ("磁盘确认写入（fsync）用时 {milliseconds} 毫秒。", ""),
+    # -- PostgreSQL
+    "postgres_server": ("PostgreSQL {version}，schema {schema}（结构版本 {shape}）。", ""),
+    "postgres_too_old": ("服务器是 PostgreSQL {version}；noonmark 需要 14 或更新的版本。", "请升级服务器。"),
+    "postgres_standby": ("该服务器是备库，只回放另一台服务器：无法写入。", "请在 URL 中写主库。"),
+    "postgres_fsync_off": (
+        "fsync 已关闭：断电可能丢失已确认的内容，并损坏整个数据库。",
+        "ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();",
+    ),
+    "postgres_full_page_writes_off": (
+        "full_page_writes 已关闭：断电可能留下只写了一半的页。",
+        "ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf();（文件系统能防止时除外。）",
+    ),
+    "postgres_commit_not_awaited": (
+        "synchronous_commit 已关闭：崩溃会丢失最后约半秒内已确认的内容。",
+        "请为该数据库打开：ALTER DATABASE 名称 SET synchronous_commit = on;",
+    ),
+    "postgres_failover_loss": (
+        "有 {replicas} 个备库，但都不等待：接管的备库可能缺少最后确认的写入。",
+        "请设置 synchronous_standby_names，或接受它。",
+    ),
+    "postgres_pooler": (
+        "连接经过事务模式的连接池：语句每次都要重新规划，worker 每秒查看四次而不是得到通知。",
+        "若要立即得到通知，请让 worker 直接连接服务器。",
+    ),
+    "postgres_clock_behind": (
+        "服务器时钟比先前倒退了 {seconds} 秒：在追上之前不会触发任务，最多五秒。",
+        "请查明是什么拨回了它；让它跟随时间服务器。",
+    ),
+    "postgres_autovacuum_off": (
+        "{tables} 的 autovacuum 已关闭：表会不断增大，取任务会变慢。",
+        "ALTER TABLE 名称 RESET (autovacuum_enabled);，或在 postgresql.conf 中设 autovacuum = on。",
+    ),
+    "postgres_dead_rows": (
+        "表 {table} 有 {dead} 个死行，比活行还多：清理不及时。",
+        "请执行一次 VACUUM（{table}），并查找长时间未结束的事务。",
+    ),
+    "postgres_long_transaction": (
+        "该数据库中有一个事务已打开 {seconds} 秒：在它结束之前死行无法清理。",
+        "请查找它：SELECT pid, xact_start, query FROM pg_stat_activity ORDER BY xact_start;",
+    ),
     # -- Redis and Valkey
     "server_version": ("{server} {version}。", ""),
     "server_too_old": ("{server} {version} 太旧：至少需要 Redis 6.2。", "请升级到 Redis 6.2 以上，或使用 Valkey。"),

@@ -18,7 +18,7 @@ from noonmark.stores.postgres.arrays import numbers, switches, texts, unescaped
 from noonmark.stores.postgres.desk import JOB_COLUMNS
 from noonmark.stores.postgres.exchange import Row
 from noonmark.stores.postgres.link import Session
-from noonmark.stores.postgres.rows import FIELDS, Line, draft
+from noonmark.stores.postgres.rows import FIELDS, Line, fresh
 from noonmark.stores.postgres.transaction import Transaction
 
 _BOOLEANS = frozenset({"claimed", "frontier", "gated", "looking", "cancel_requested", "paused"})
@@ -233,7 +233,7 @@ def _put_occurrences(tx: Transaction, kind: str, records: Sequence[Record]) -> N
     [written] = tx.ask((f"{shape.write()} RETURNING id", tuple(columns)))
     new = {row[0] for row in written}
     lines = [
-        Line(draft(*(record.fields.get(name) for name in FIELDS)), is_changed=True)
+        Line(fresh(*(record.fields.get(name) for name in FIELDS)), is_changed=True)
         for record in records
         if record.fields["id"] in new
     ]

@@ -47,4 +47,4 @@ def texts(values: Iterable[str | None]) -> str:
             quoted.append('"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"')
         else:
             quoted.append(f'"{value}"')
-    return escaped("{" + ",".join(quoted) + "}")
+    return "{" + ",".join(quoted) + "}"  # the link escapes what leaves, arrays like any other parameter

@@ -49,6 +49,9 @@ _REFUSALS = (  # libpq gives no code for a refused connection, only the server's
     ('database "', "3D"),
 )
 
+_LIBPQ_ASKS = " Is the server running on that host and accepting TCP/IP connections?"
+"""We ask the same in our own words."""
+
 
 def unusable(where: str, why: str, remedy: str) -> StoreUnusable:
     """Return the error for a store that cannot serve until a person acts."""
@@ -93,5 +96,5 @@ def _lost(where: str, error: psycopg.Error, said: str) -> Exception:
 def _said(error: psycopg.Error) -> str:
     """Return the server's own sentence on one line."""
     primary = error.diag.message_primary
-    text = primary or str(error) or type(error).__name__
-    return " ".join(text.split())
+    text = " ".join((primary or str(error) or type(error).__name__).split())
+    return text.replace(_LIBPQ_ASKS, "")

@@ -54,7 +54,7 @@ _CURRENT = (
 )
 _ALERTS_OF = f"SELECT {_ALERT} FROM ~alert WHERE occurrence_id = $1::bigint ORDER BY id"
 _OPEN_ALERTS = f"SELECT {_ALERT} FROM ~alert WHERE closed_at IS NULL ORDER BY id"
-_WORKERS = f"SELECT {_WORKER} FROM ~worker ORDER BY started_at DESC, id DESC"
+_WORKERS = f"SELECT {_WORKER} FROM ~worker WHERE pid <> 0 ORDER BY started_at DESC, id DESC"
 _COUNTERS = "SELECT name, sum(value)::bigint FROM ~counter GROUP BY name"
 OPEN = (
     f"WITH t AS MATERIALIZED (SELECT {NOW} AS now) SELECT state, count(*), count(*) FILTER (WHERE due_at <= t.now),"
@@ -193,9 +193,9 @@ def jobs(session: Session, names: Collection[str] | None, event: str | None) -> 
 
 
 def workers(session: Session) -> list[WorkerInfo]:
-    """Read every worker ever heard of, newest first."""
+    """Read every worker ever heard of, newest first; one without a pid is known from a copied row only."""
     [rows] = session.ask((_WORKERS, ()))
-    return [WorkerInfo(**(_named(_WORKER, row) | {"jobs": tuple(json.loads(row[-1]))})) for row in rows]
+    return [WorkerInfo(**(_named(_WORKER, row) | {"jobs": tuple(json.loads(unescaped(row[-1])))})) for row in rows]
 
 
 def tallies(session: Session, fixed: Micros | None, *, revisions: bool) -> Tallies:

@@ -36,7 +36,7 @@ class Draft:
         raise AttributeError(name)
 
 
-def _compile_drafter() -> Callable[..., Any]:
+def _compile_drafter(*, restores: bool) -> Callable[..., Any]:
     """Write out the assignments once; a loop over 44 fields would cost as much as all the SQL of a row."""
     lines = [f"def draft({', '.join(FIELDS)}):", "    made = Draft()"]
     for name in FIELDS:
@@ -46,9 +46,10 @@ def _compile_drafter() -> Callable[..., Any]:
             lines.append("    made.origin = ORIGINS[origin]")
         else:
             lines.append(f"    made.{name} = {name}")
-    escapes = [f"ESCAPE in {name}" for name in _TEXT]
-    escapes += [f"({name} is not None and ESCAPE in {name})" for name in _TEXT_OR_NONE]
-    lines.append(f"    if {' or '.join(escapes)}: restore(made)")
+    if restores:
+        escapes = [f"ESCAPE in {name}" for name in _TEXT]
+        escapes += [f"({name} is not None and ESCAPE in {name})" for name in _TEXT_OR_NONE]
+        lines.append(f"    if {' or '.join(escapes)}: restore(made)")
     lines.append("    return made")
     scope: dict[str, Any] = {
         "Draft": Draft, "STATES": STATES, "ORIGINS": ORIGINS, "ESCAPE": ESCAPE, "restore": _restore
@@ -64,8 +65,11 @@ def _restore(made: Any) -> None:
             setattr(made, name, unescaped(value))
 
 
-draft: Callable[..., Any] = _compile_drafter()
-"""Build a draft from the values of its columns, in order."""
+draft: Callable[..., Any] = _compile_drafter(restores=True)
+"""Build a draft from the values of its columns as the server gave them, in order."""
+
+fresh: Callable[..., Any] = _compile_drafter(restores=False)
+"""Build a draft from values that never were on the server: nothing in them is an escape."""
 
 
 def finished(made: Any) -> Occurrence:
@@ -119,7 +123,7 @@ def new_line(
 ) -> Line:
     """Return the line of a row that is to be inserted."""
     is_open = new.state is State.PENDING
-    made = draft(
+    made = fresh(
         occurrence_id, new.job, new.subject, new.identity, new.key, generation, claimed, new.state.value,
         due_moment(new) if is_open else None, new.scheduled_for, new.nominal, new.business_date, new.not_before,
         new.not_after, new.expires_at, new.origin.value, new.frontier, new.gated, new.params, new.revision, new.worker,

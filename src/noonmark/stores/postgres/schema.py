@@ -56,6 +56,13 @@ def version() -> int:
     return migrations()[-1].number
 
 
+_HAS_META = (
+    "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
+    " WHERE n.nspname = $1::text AND c.relname = 'meta')"
+)
+"""Not to_regclass: it answers from a cache that takes no notice of what others committed while we waited for our lock."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What is in the schema: its version (0 = nothing of ours), and the oldest code that may read it."""
@@ -66,8 +73,7 @@ class Found:
 
 def look(wire: Wire, address: Address) -> Found:
     """Return what is there."""
-    row = _one(wire, "SELECT to_regclass($1::text)::text", f"{address.prefix}meta")
-    if row[0] is None:
+    if not _one(wire, _HAS_META, address.schema)[0]:
         return Found(0, 0)
     rows = wire.execute(placed("SELECT name, value FROM ~meta", address.prefix).encode(), prepare=False).fetchall()
     meta: dict[str, str] = dict(rows)

@@ -36,6 +36,7 @@ from noonmark.core.model import (
 )
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
+from noonmark.ports.doctor import Finding
 from noonmark.ports.store import Capability
 from noonmark.stores.postgres import (
     acting,
@@ -46,6 +47,7 @@ from noonmark.stores.postgres import (
     clock,
     durability,
     facts,
+    health,
     leases,
     reading,
     requests,
@@ -308,6 +310,10 @@ class PostgresStore:
         return self._pool.run(archive.count_records)
 
     # -- the rest ------------------------------------------------------------------------------
+
+    def diagnose(self) -> list[Finding]:
+        """Look at the server as it is now; see ``ports.doctor``."""
+        return self._pool.run(lambda session: health.diagnose(session, durability.read(session)))
 
     def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call back when something became due earlier than known, in this process or another."""

@@ -18,6 +18,7 @@ from noonmark.core.model import (
     Alert,
     AlertWrite,
     Attempt,
+    Event,
     Fact,
     FactWrite,
     Gates,
@@ -102,8 +103,10 @@ def new_rows(rows: Iterable[NewOccurrence], texts: Texts) -> list[Plain]:
 
 
 def settlement(item: Settlement, texts: Texts) -> Plain:
-    """Return an outcome on its way (``layout.SETTLEMENT``)."""
+    """Return an outcome on its way (``layout.SETTLEMENT``; a success that carries nothing else is shorter)."""
     gates = item.gates
+    if item.event is Event.SUCCEED and not (item.ledger or item.adds or item.facts or item.alerts):
+        return [item.occurrence_id, item.fence, item.verdict, item.code, item.detail, item.result, item.error]
     return [
         item.occurrence_id, item.fence, item.event.value, instant_or_none(item.due_at, "due_at"), item.lease,
         None if gates is None else _gates(gates), item.verdict, item.code, item.detail, item.checks, item.ledger,

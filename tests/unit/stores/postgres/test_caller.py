@@ -70,11 +70,11 @@ def test_the_workers_hear_of_it_at_the_commit(store: PostgresStore, connection: 
     heard = threading.Event()
     ready = threading.Event()
     store.listen(lambda: (heard if ready.is_set() else ready).set())
-    assert ready.wait(5)
+    assert ready.wait(20)
     store.add_within(connection, "r1", [row(store)])
     assert not heard.wait(0.1)
     connection.commit()
-    assert heard.wait(5)
+    assert heard.wait(20)
 
 
 def test_a_refusal_leaves_the_callers_transaction_as_it_was(
@@ -161,7 +161,7 @@ def test_two_callers_with_one_identity_wait_for_each_other_and_one_is_the_duplic
         waiting.join(0.3)
         assert waiting.is_alive(), "the other one is not committed yet"
         first.commit()
-        waiting.join(10)
+        waiting.join(30)
     assert answers == ["duplicate_identity"]
 
 

@@ -43,6 +43,7 @@ prefetch('body', fields)
 local answers = {}
 for index, row in ipairs(found) do
   local result, error = said(row)
+  row.head[SLOT] = nil  -- a reply ends at the first nil: what only scripts need is not sent
   answers[index] = { row.id, hget('body', row.plain), result, error, row.head }
 end
 return answers
