@@ -130,7 +130,7 @@ def test_closing_ends_the_thread(store: RedisStore) -> None:
     began = time.monotonic()
     store.close()
     assert threading.active_count() == before
-    assert time.monotonic() - began < 2.0
+    assert time.monotonic() - began < 10.0
 
 
 def test_idling_writes_nothing(own: Redis) -> None:
@@ -158,11 +158,11 @@ def test_a_connection_that_is_open_and_mute_is_found_out_and_made_good(
 ) -> None:
     """Half open: nothing is refused, nothing arrives.  Only asking finds out."""
     monkeypatch.setattr(wake, "HEARD_WITHIN", 0.05)
-    monkeypatch.setattr(wake, "PING_AFTER", 0.2)
+    monkeypatch.setattr(wake, "PING_AFTER", 0.6)
     with Proxy(own.port) as proxy:
         store, ear = open_redis(f"redis://127.0.0.1:{proxy.port}/0?timeout=1"), Ear()
         store.listen(ear)
-        assert not ear.hears(1, within=0.6), "while the server answers, silence is no reason for anything"
+        assert not ear.hears(1, within=1.5), "while the server answers, silence is no reason for anything"
         assert Capability.NOTIFY in store.capabilities
         proxy.blackhole()
         assert _wait_until(lambda: Capability.NOTIFY not in store.capabilities)
