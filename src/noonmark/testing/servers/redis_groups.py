@@ -178,19 +178,20 @@ class Sentinel:
     def _asked_sentinel(self) -> Redis:
         return next(sentinel for sentinel in self.sentinels if sentinel.is_running)
 
-    def fail_over(self, *, gracefully: bool = False, patience: float = 30.0) -> Redis:
+    def fail_over(self, *, gracefully: bool = False, at_once: bool = False, patience: float = 60.0) -> Redis:
         """Make the replica the primary and return it.
 
         Args:
             gracefully: ask the sentinels; otherwise the primary is killed (start it again with ``start``, as a replica).
+            at_once: tell a sentinel that it is dead instead of letting them find out.
             patience: seconds to wait until every sentinel names the new primary and it accepts writes.
         """
         old = self.primary
         new = self.replica
-        if gracefully:
-            wait_until(self._begins_to_fail_over, patience, "the sentinels to find the replica good enough")
-        else:
+        if not gracefully:
             old.kill()
+        if gracefully or at_once:
+            wait_until(self._begins_to_fail_over, patience, "the sentinels to find the replica good enough")
         wait_until(lambda: self._all_name(new), patience, "the sentinels to agree on the new primary")
         return new
 
