@@ -35,8 +35,8 @@ CREATE TABLE IF NOT EXISTS {schema}.fence (
 ) WITH (fillfactor = 50)
 """
 _KEY = "hashtextextended(%(key)s, 0)"
-# Only once the lock is ours may the server end a silent session; a session that has none costs a reconnect, no more.
-_LOCK = f"SELECT pg_try_advisory_lock({_KEY}), pg_backend_pid(), set_config('idle_session_timeout', %(milliseconds)s, false)"
+# Also where the lock is refused: a session that the server ends in the pool costs a reconnect, no more.
+_LOCK = f"SELECT pg_try_advisory_lock({_KEY}), set_config('idle_session_timeout', %(milliseconds)s, false)"
 _FENCE = f"""
 INSERT INTO {{schema}}.fence AS f (name, fence) VALUES (%(name)s, {NOW})
 ON CONFLICT (name) DO UPDATE SET fence = greatest(f.fence + 1, {NOW}) RETURNING fence
@@ -125,14 +125,17 @@ class AdvisoryLocks:
         return Grant(fence=row[0], validity=ttl - drift(ttl))
 
     def _try_lock(self, connection: Connection, name: str, ttl: Micros) -> bool:
+        if not connection.is_own_session:
+            # Before anything is locked: what a shared session holds, nobody could free any more.
+            row = connection.execute("SELECT pg_backend_pid()").fetchone()
+            if row is None or row[0] != self._pid_told_to(connection):
+                raise LockUnusable(
+                    f"{self.url} is a pooler, and an advisory lock belongs to a session of the server;"
+                    " leave kind=advisory away, or connect to the server itself"
+                )
+            connection.is_own_session = True
         row = connection.execute(self._lock, {"key": f"lock:{name}", "milliseconds": _milliseconds(ttl)}).fetchone()
-        assert row is not None, "a SELECT without FROM has one row"
-        if row[1] != self._pid_told_to(connection):
-            raise LockUnusable(
-                f"{self.url} is a pooler that shares sessions, and an advisory lock belongs to a session;"
-                " leave kind=advisory away, or connect to the server itself"
-            )
-        return bool(row[0])
+        return row is not None and bool(row[0])
 
     @staticmethod
     def _pid_told_to(connection: Connection) -> int:

@@ -41,6 +41,8 @@ class TooSlow(psycopg.OperationalError):
 class Connection(psycopg.Connection[tuple[Any, ...]]):
     """A connection whose statements end in time, one way or the other."""
 
+    is_own_session = False  # True once it is known that no pooler stands between
+
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         """Run an operation to its end, at most ``TIMEOUT`` seconds; then the connection is closed."""
         own = {} if timeout is None else {"timeout": timeout}  # older drivers do not know it
