@@ -66,7 +66,7 @@ def records(url: str) -> list[str]:
 def test_a_copy_shows_what_it_would_do_and_makes_nothing(cli: Noonmark, busy: str) -> None:
     answer = cli("store", "copy", busy, "sqlite:///b.db")
     assert answer.code == 0
-    assert "occurrence 16" in answer.out
+    assert "occurrence 17" in answer.out
     assert "would be made" in answer.out
     assert "--go" in answer.err
     assert not Path("b.db").exists()
@@ -144,7 +144,7 @@ def test_a_copy_that_was_written_to_meanwhile_is_not_called_the_same(
     monkeypatch.setattr(moving, "copy", disturbed)
     answer = cli("store", "copy", busy, "sqlite:///b.db", "--go")
     assert answer.code == 1
-    assert "not the same: occurrence, 16 in the source, 16 in the target" in answer.out
+    assert "not the same: occurrence, 17 in the source, 17 in the target" in answer.out
     assert "not the same: ledger" in answer.out
     assert "copy again" in answer.out
 
