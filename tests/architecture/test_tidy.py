@@ -107,6 +107,13 @@ def test_no_file_carries_a_path_of_one_machine_or_a_registry_host() -> None:
     assert not found, f"paths of one machine or registry hosts: {found}"
 
 
+def test_no_two_test_files_have_one_name() -> None:
+    seen: dict[str, Path] = {}
+    for path in sorted([*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "apps").rglob("test_*.py")]):
+        assert path.name not in seen, f"pytest would take {relative(path)} for {relative(seen[path.name])}"
+        seen[path.name] = path
+
+
 def test_every_decision_record_is_numbered_and_names_what_holds_it() -> None:
     records = sorted((ROOT / "docs/adr").glob("[0-9]*.md"))
     assert records, "docs/adr is empty"

@@ -62,7 +62,7 @@ def test_a_namespace_moves_to_a_server_and_back_with_ledger_and_keys(server_url:
         assert (code, told["same"]) == (0, True), (told, said)
     assert records(server_url) == records(first) == records(last)
     code, told, _ = call("store", "copy", first, server_url, "--go")
-    assert (code, told["done"]) == (0, False), "it is complete"
+    assert (code, told["copied"]) == (0, 0), "it is complete"
     code, told, _ = call("store", "copy", last, server_url, "--go")
     assert code == 3, "it came from another store"
 

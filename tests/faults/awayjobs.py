@@ -49,6 +49,11 @@ def once(ctx: ContextSync) -> None:
     trace("once", ctx)
 
 
+def own(ctx: ContextSync) -> None:
+    """Come every second on every worker."""
+    trace("own", ctx)
+
+
 async def long(ctx: Context, seconds: float) -> None:
     """Take longer than an outage."""
     trace("begin", ctx)
@@ -64,6 +69,7 @@ def job(name: str, **fields: Any) -> Job:
 BEAT = job("beat", trigger=Every(period=SECOND), key="beat:{scheduled_for}", catch_up=CatchUp(max_delay=MINUTE))
 ONCE = job("once", key="once:{params.n}")
 LONG = job("long", key="long:{params.n}")
+OWN = job("own", trigger=Every(period=SECOND), scope="each_worker", key="own:{worker}:{scheduled_for}")
 
 
 def main() -> None:
@@ -72,12 +78,13 @@ def main() -> None:
     parser.add_argument("url")
     parser.add_argument("--jobs", default="beat,once,long")
     parser.add_argument("--concurrency", type=int, default=10)
+    parser.add_argument("--ttl", type=float, default=30.0)
     parser.add_argument("--skew", type=float, default=0.0)
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(relativeCreated)d %(levelname)s %(message)s")
     logging.getLogger("noonmark.run").setLevel(logging.WARNING)
     registry = Registry()
-    for declared, fn in ((BEAT, beat), (ONCE, once), (LONG, long)):
+    for declared, fn in ((BEAT, beat), (ONCE, once), (LONG, long), (OWN, own)):
         if declared.name in options.jobs.split(","):
             registry.add(declared, fn)
     skew(options.skew)
@@ -88,7 +95,13 @@ def main() -> None:
         return opened[-1]
 
     try:
-        Worker(open_it, registry, concurrency=options.concurrency, grace=SECOND // 2).run()
+        Worker(
+            open_it,
+            registry,
+            concurrency=options.concurrency,
+            grace=SECOND // 2,
+            heartbeat_ttl=int(options.ttl * SECOND),
+        ).run()
     finally:
         for store in opened:
             store.close()

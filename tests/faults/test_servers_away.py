@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from fleet import wait_for
+from fleet import Fleet, wait_for
 from sites import KINDS, Site
 
 from noonmark import Scheduler, StoreUnreachable, manual
@@ -149,3 +150,24 @@ def test_a_worker_that_is_told_to_stop_while_its_store_is_away_stops_soon_and_in
         site.proxy.accept()
         back.append(time.monotonic())
     assert took < 5, f"{took:.1f} s"
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_an_outage_longer_than_a_heartbeat_counts_ends_no_worker_s_own_series(kind: str, tmp_path: Path) -> None:
+    with KINDS[kind].start() as server:
+        fleet = Fleet(tmp_path, server.url, jobs="awayjobs.py")
+        try:
+            pids = {fleet.worker("--jobs", "own", "--ttl", "2").pid for _ in range(3)}
+            wait_for(lambda: ticking(fleet, 0.0) == pids, at_most=40, what="the first ticks")
+            server.kill()
+            time.sleep(4)
+            server.start()
+            back = time.monotonic()
+            wait_for(lambda: ticking(fleet, back) == pids, at_most=4, what=f"ticks of everybody\n{fleet.said()}")
+        finally:
+            fleet.close()
+
+
+def ticking(fleet: Fleet, since: float) -> set[int]:
+    traces = [line.split() for line in fleet.effects("own ")]
+    return {int(trace[3]) for trace in traces if float(trace[4]) > since}

@@ -29,7 +29,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 RETRY_FIRST = 0.05
-RETRY_LONGEST = 0.7  # so that the first run comes within one second of the store's return
+RETRY_LONGEST = 0.5  # so that the first run comes within one second of the store's return
 RETRY_UNUSABLE = 3.0  # asking often mends nothing, and a server may lock out who fails to log in too often
 MENDING: Micros = 30 * SECOND
 """How long a store that served before may say that it cannot: a lease's length, after which the worker holds nothing."""

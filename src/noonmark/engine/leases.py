@@ -90,11 +90,14 @@ class Duty:
         self._beating = threading.Lock()  # the loop's first and last beat must not overtake the keeper's
         self.beat_at: Micros = 0
         """Boot-clock moment of the next heartbeat."""
+        self._counts_until: Micros = 0
+        self._came_back = False
         self._failures = 0
 
     def beat(self, *, ended: bool = False) -> Micros:
         """Say that we live (or that we stop by ourselves); returns the store's time."""
         with self._beating:
+            asked = self._clock.boot()
             wall = self._clock.wall()
             info = replace(self.worker, seen_at=wall, ended_at=wall if ended else None)
             now = self.store.heartbeat(info, self._ttl)
@@ -103,7 +106,19 @@ class Duty:
             self.worker = replace(self.worker, wall_offset=offset)
             # A wrong clock is known only from the answer; it is told in the next beat, which then comes at once.
             self.beat_at = self._clock.boot() + (self._ttl // 3 if is_told or ended else 0)
+            self._came_back = self._came_back or 0 < self._counts_until <= asked
+            self._counts_until = asked + self._ttl
             return now
+
+    @property
+    def is_silent(self) -> bool:
+        """True when others may take us for gone: our last heartbeat counts no more."""
+        return self._clock.boot() >= self._counts_until
+
+    def came_back(self) -> bool:
+        """True once after a heartbeat that came too late: meanwhile we may have been taken for gone."""
+        came_back, self._came_back = self._came_back, False
+        return came_back
 
     def keep_once(self) -> Micros:
         """Renew what is due and beat when it is time; return the boot-clock moment of the next round."""

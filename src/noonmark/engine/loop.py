@@ -37,22 +37,17 @@ from noonmark.engine.gate import Gate
 from noonmark.engine.joblocks import Hold, JobLocks
 from noonmark.engine.leases import Book, Duty
 from noonmark.engine.look import Looker
+from noonmark.engine.pace import Pace
 from noonmark.engine.recording import Recorder
 from noonmark.engine.registry import Handler, Registry
 from noonmark.engine.roster import FAR, Roster
 from noonmark.engine.rules import Rules
 from noonmark.engine.runs import Run
-from noonmark.engine.signals import Idle, Observer, Started, Stopped, tell
+from noonmark.engine.signals import Observer, Started, Stopped, tell
 from noonmark.ports.clock import Clock
 from noonmark.ports.lock import LockSource
 from noonmark.ports.store import Capability, Store, StoreUnusable
 
-LONGEST_SLEEP: Micros = 10 * SECOND
-POLL: Micros = SECOND // 4
-"""How often a store is asked that cannot tell us of earlier due moments."""
-SPACING: Micros = 5 * SECOND // 1000
-"""A hint is answered at once, unless the last take began less than this ago: what many workers ask of one store for a
-flood of hints stays bounded, and each answer is worth more.  Due moments are not held back by it."""
 BATCH = 1000
 _LOG = logging.getLogger("noonmark.engine")
 
@@ -86,13 +81,11 @@ class Engine:
         self._concurrency = concurrency
         self._observer = observer
         self._zone = zone
-        self._dice = dice
         self._expect_renewal = expect_renewal
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._wake, self._finished = asyncio.Event(), asyncio.Event()
+        self._pace = Pace(clock, dice, lambda: Capability.NOTIFY in store.capabilities, observer)
+        self._finished = asyncio.Event()
         self._offset: Micros = 0  # store time minus boot clock
-        self._empty_takes = 0
-        self._took_at: Micros = 0
         self.inbox = Inbox(self._wake_settling)
         self._roster = Roster(clock, self.inbox, concurrency=concurrency, observer=observer)
         self.book = Book()
@@ -142,7 +135,7 @@ class Engine:
 
     def wake(self) -> None:
         """Look for due rows now."""
-        self._threadsafe(self._wake.set)
+        self._threadsafe(self._pace.wake)
 
     def stop(self, grace: Micros) -> None:
         """Take nothing more; give running jobs ``grace``, then hand them back.  A second call may shorten it."""
@@ -150,7 +143,7 @@ class Engine:
 
     def _stop(self, grace: Micros) -> None:
         self._farewell.want(grace)
-        self._wake.set()
+        self._pace.wake()
         self._finished.set()
 
     def _threadsafe(self, callback: Callable[..., object], *args: Any) -> None:
@@ -240,12 +233,12 @@ class Engine:
 
     async def _taking(self) -> None:
         while not self._farewell.is_wanted:
-            self._wake.clear()  # before the take: what becomes due during it wakes us again
+            self._pace.begin()
             free = self._roster.free()
             if free <= 0:
-                await self._rest(FAR)
+                await self._pace.rest(FAR)
                 continue
-            await self._rest(await self._guarded(self._round(free)))
+            await self._pace.rest(await self._guarded(self._round(free)))
 
     async def _guarded(self, step: Coroutine[Any, Any, Micros]) -> Micros:
         """A fault of ours costs one round, never the worker."""
@@ -259,10 +252,12 @@ class Engine:
 
     async def _round(self, free: int) -> Micros:
         """Take once and bring every row on its way; return the boot-clock moment of the next round."""
-        asked = self._took_at = self._clock.boot()
+        asked = self._pace.takes()
         taken = await self._take(min(free, BATCH))
         received = self._clock.boot()
         self._reckon(taken.now)
+        if self.duty.came_back():
+            await self._watchdog.check_own()  # others may have taken us for gone and ended our own series
         if taken.rules_version != self.rules.version:
             await self._adopt_rules(taken.rules_version)
         started = [row for row in taken.rows if not row.looking]
@@ -270,37 +265,24 @@ class Engine:
             await self._start_taken(started, asked, taken.now)
         if len(started) < len(taken.rows):
             self._launch(await self._looker.look([row for row in taken.rows if row.looking]))
-        return self._next_round(taken, received)
+        return self._pace.next_round(taken, received)
 
     async def _take(self, limit: int) -> Taken:
-        return await self._gate.call(
-            self._store.take,
-            secrets.token_hex(8),
-            self._worker,
-            limit=limit,
-            runnable=self.rules.runnable,
-            look_lease=LOOK_LEASE,
-        )
+        request_id = secrets.token_hex(8)
+
+        def take() -> Taken:
+            # After a long outage our own rows are those of a worker that nobody has heard of: be heard of first.
+            if self.duty.is_silent:
+                self.duty.beat()
+            return self._store.take(
+                request_id, self._worker, limit=limit, runnable=self.rules.runnable, look_lease=LOOK_LEASE
+            )
+
+        return await self._gate.call(take)
 
     def _reckon(self, store_now: Micros) -> None:
         """Remember the store's time.  It was read before it reached us, so reckoning from now is never ahead of it."""
         self._offset = store_now - self._clock.boot()
-
-    def _next_round(self, taken: Taken, received: Micros) -> Micros:
-        if taken.rows and (taken.next_due is not None and taken.next_due <= taken.now):
-            self._empty_takes = 0
-            return received  # more is waiting
-        if taken.next_due is None:
-            return FAR
-        if taken.next_due > taken.now:
-            self._empty_takes = 0
-            return received + taken.next_due - taken.now
-        self._empty_takes += 1  # due, but not for us just now: ask again soon, then less soon
-        return received + self._spread(min(POLL, 2500 << min(self._empty_takes, 8)))
-
-    def _spread(self, length: Micros) -> Micros:
-        """Shorten a wait by up to a quarter, so that workers who began it together do not end it together."""
-        return length - int(self._dice() * length / 4)
 
     async def _adopt_rules(self, version: int) -> None:
         self.rules.load(await self._gate.call(self._store.jobs), version)
@@ -349,25 +331,6 @@ class Engine:
             if run.hold is not None and not run.hold.is_ours:  # lost while the start was being settled
                 self._lost_lock(run.hold)
 
-    async def _rest(self, until: Micros) -> None:
-        """Sleep until a boot-clock moment or a wake-up, and never very long: clocks jump, notices get lost."""
-        now = self._clock.boot()
-        bound = LONGEST_SLEEP if Capability.NOTIFY in self._store.capabilities else POLL
-        until = min(until, now + self._spread(bound))
-        if until <= now:
-            await asyncio.sleep(0)
-            return
-        if self._observer is not None:
-            tell(self._observer, Idle(until=until))
-        timer = asyncio.get_running_loop().call_later((until - now) / 1e6, self._wake.set)
-        try:
-            await self._wake.wait()
-        finally:
-            timer.cancel()
-        too_soon = min(until, self._took_at + SPACING) - self._clock.boot()
-        if too_soon > 0:
-            await asyncio.sleep(too_soon / 1e6)
-
     # -- settling -------------------------------------------------------------------------------------
 
     async def _settling(self) -> None:
@@ -378,9 +341,9 @@ class Engine:
                 was_full = self._roster.free() <= 0
                 ours = [finish for finish in batch if self._roster.end(finish)]
                 if was_full:
-                    self._wake.set()  # slots are free before the outcomes are stored: take and settle overlap
+                    self._pace.wake()  # slots are free before the outcomes are stored: take and settle overlap
                 if await self._recorder.record(ours):
-                    self._wake.set()  # something of ours became due earlier than the loop knows
+                    self._pace.wake()  # something of ours became due earlier than the loop knows
                 for finish in ours:
                     self.book.drop(finish.run)
                     if finish.run.hold is not None:

@@ -36,6 +36,7 @@ class Plan:
     awake: tuple[str, ...]  # names of workers that live in the source
     awake_there: tuple[str, ...]  # ... and in the target
     offset: Micros  # the target's time minus the source's
+    untouched: bool  # no worker was ever heard of in the target
 
     @property
     def is_complete(self) -> bool:
@@ -79,6 +80,7 @@ def plan(source: Movable, target: Movable) -> Plan:
         awake=awake(source),
         awake_there=awake(target),
         offset=offset,
+        untouched=not target.workers(),
     )
 
 

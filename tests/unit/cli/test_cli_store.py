@@ -78,6 +78,10 @@ def test_a_copy_that_goes_copies_all_and_says_that_it_compared(cli: Noonmark, bu
     assert "hold the same" in answer.out
     assert "NOONMARK_URL" in answer.err
     assert records("sqlite:///b.db") == records(busy)
+    again = cli("store", "copy", busy, "sqlite:///b.db", "--go", "--json")
+    assert (again.code, again.plain["copied"], again.plain["same"]) == (0, 0, True), "whoever was cut short can compare"
+    with contextlib.closing(open_store("sqlite:///b.db")) as store:
+        store.heartbeat(make_worker("w9", ended_at=1), SECOND)
     again = cli("store", "copy", busy, "sqlite:///b.db", "--go")
     assert (again.code, "nothing is left" in again.out) == (0, True)
     assert cli("jobs", "--url", "sqlite:///b.db").code == 0
@@ -147,6 +151,14 @@ def test_a_copy_that_was_written_to_meanwhile_is_not_called_the_same(
     assert "not the same: occurrence, 17 in the source, 17 in the target" in answer.out
     assert "not the same: ledger" in answer.out
     assert "copy again" in answer.out
+
+
+def test_a_copy_that_ended_before_and_was_written_to_since_says_so(cli: Noonmark, busy: str) -> None:
+    cli("store", "copy", busy, "sqlite:///b.db", "--go")
+    cli("signal", "later", "--url", "sqlite:///b.db")
+    answer = cli("store", "copy", busy, "sqlite:///b.db", "--go")
+    assert (answer.code, "was written to since" in answer.out) == (1, True)
+    assert "empty the target" not in answer.out
 
 
 def test_a_copy_is_refused_while_workers_live_in_the_source(cli: Noonmark, busy: str) -> None:

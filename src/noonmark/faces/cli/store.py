@@ -152,13 +152,13 @@ def _between(
         "refused": refused,
         "clock_offset_us": found.offset,
     }
-    if refused or not go or found.is_complete:
+    if refused or not go or (found.is_complete and not found.untouched):
         state = "copy_complete" if found.is_complete else "copy_goes_on" if found.goes_on else "copy_empty"
         told = [here.word("copy_refused", why=why) for why in refused] or [here.word(state)]
         here.emit(plain, lambda: _counts_text(here, names, found.counts, *told))
         if refused:
             return problems.REFUSED
-        if not found.is_complete:  # what is there may have moved on since, so there is nothing to compare
+        if not found.is_complete:  # what is there has moved on since, so there is nothing to compare
             here.remark(here.word("copy_dry"))
         return problems.OK
     return _go(here, source, target, found, plain)
@@ -232,7 +232,8 @@ def _end_text(here: Session, plain: dict[str, Any], found: Plan, other: list[Dif
         here.word("copy_differs", kind=each.kind, source=f"{each.source:,}", target=f"{each.target:,}")
         for each in other
     ]
-    return _counts_text(here, names, found.counts, *lines, here.word("copy_failed"))
+    end = "copy_moved_on" if found.is_complete else "copy_failed"
+    return _counts_text(here, names, found.counts, *lines, here.word(end))
 
 
 def _plain(each: Difference) -> dict[str, Any]:

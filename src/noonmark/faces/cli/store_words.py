@@ -72,6 +72,10 @@ STORE_WORDS: dict[str, tuple[str, str]] = {
         "Something was written to one of the two meanwhile. Stop whoever works there, empty the target, copy again.",
         "期间有人写入了其中一个存储。请停止相关进程，清空目标后重新复制。",
     ),
+    "copy_moved_on": (
+        "The copy had come to its end before; one of the two was written to since, or already while it was copied.",
+        "此前已复制到末尾；此后（或复制期间）其中一个存储被写入过。",
+    ),
     "copy_next": (
         "Now point everything at {end} (NOONMARK_URL) and start the workers; start none on the source.",
         "请把所有程序指向 {end}（NOONMARK_URL）再启动 worker；不要再在源上启动。",

@@ -195,7 +195,7 @@ def jobs(session: Session, names: Collection[str] | None, event: str | None) -> 
 def workers(session: Session) -> list[WorkerInfo]:
     """Read every worker ever heard of, newest first; one without a pid is known from a copied row only."""
     [rows] = session.ask((_WORKERS, ()))
-    return [WorkerInfo(**(_named(_WORKER, row) | {"jobs": tuple(json.loads(row[-1]))})) for row in rows]
+    return [WorkerInfo(**(_named(_WORKER, row) | {"jobs": tuple(json.loads(unescaped(row[-1])))})) for row in rows]
 
 
 def tallies(session: Session, fixed: Micros | None, *, revisions: bool) -> Tallies:
