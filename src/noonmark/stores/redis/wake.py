@@ -20,7 +20,7 @@ from noonmark.stores.redis.connection import Link
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 HEARD_WITHIN = 1.0  # seconds between two looks at whether the store was closed
-PING_AFTER = 15.0  # seconds of silence after which the connection is tried
+PING_AFTER = 4.0  # seconds of silence after which the connection is tried
 _BROKEN = (StoreError, exceptions.RedisError, OSError, ValueError)
 
 
