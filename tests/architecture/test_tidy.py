@@ -107,6 +107,21 @@ def test_no_file_carries_a_path_of_one_machine_or_a_registry_host() -> None:
     assert not found, f"paths of one machine or registry hosts: {found}"
 
 
+def test_every_finding_of_the_doctor_is_told_in_chinese_too() -> None:
+    from noonmark.faces.cli.doctor_words import IN_CHINESE
+
+    codes = {
+        keyword.value.value
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding"
+        for keyword in node.keywords
+        if keyword.arg == "code" and isinstance(keyword.value, ast.Constant)
+    }
+    assert len(codes) > 30
+    assert codes - set(IN_CHINESE) == {"store_refused"}, "that one quotes an error, which is translated by itself"
+
+
 def test_no_two_test_files_have_one_name() -> None:
     seen: dict[str, Path] = {}
     for path in sorted([*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "apps").rglob("test_*.py")]):

@@ -372,20 +372,12 @@ def test_sqlalchemy_needs_the_store_to_use_pythons_own_library(sched: Scheduler,
 
 
 def test_listeners_are_told_after_the_commit_and_not_before(sched: Scheduler, conn: Any) -> None:
-    told: list[float] = []
     heard = threading.Event()
-
-    def hear() -> None:
-        told.append(time.monotonic())
-        heard.set()
-
-    stop = sched.store.listen(hear)
+    stop = sched.store.listen(heard.set)
     sched.jobs["close_unpaid"].later("0s", conn=conn)(order_id=1)
     assert not heard.wait(0.1), "it is not there yet"
-    committed = time.monotonic()
     commit(conn)
-    assert heard.wait(5)
-    assert told[0] - committed < 1.0
+    assert heard.wait(8), "sooner than a worker looks by itself (10 s)"
     assert sched.store.occurrences(Query(key="unpaid:1"))
     stop()
 
