@@ -39,7 +39,7 @@ _IDS = (
     " UNION SELECT id FROM ~occurrence WHERE key = ANY($6::text[]) AND key <> ''"
     " UNION SELECT occurrence_id FROM ~claim WHERE key = ANY($6::text[])"
 )
-_ROWS = f"SELECT {COLUMNS}, {OWN_COLUMNS} FROM ~occurrence WHERE id = ANY(ARRAY({_IDS})) ORDER BY id"
+_ROWS = f"SELECT {COLUMNS}, {OWN_COLUMNS} FROM ~occurrence WHERE id = ANY(ARRAY({_IDS})) ORDER BY id FOR UPDATE"
 _JOBS = (
     f"SELECT {JOB_COLUMNS} FROM ~job WHERE name = ANY(ARRAY("
     f"SELECT unnest($7::text[]) UNION SELECT job FROM ~occurrence WHERE id = ANY(ARRAY({_IDS}))))"
@@ -70,6 +70,18 @@ _HOLDERS = (
     f"SELECT occurrence_id FROM ~claim WHERE key = ANY(ARRAY({_KEYS}))))"
 )
 _GENERATIONS = f"SELECT key, id, generation FROM ~occurrence WHERE key = ANY(ARRAY({_KEYS})) AND key <> '' AND claimed"
+# Whoever only adds asks shorter questions, and answers what is there already without changing anything of it: a lease
+# must not wait for us.
+_KNOWN = (
+    f"SELECT o.* FROM unnest($1::text[], $2::text[], $3::text[]) AS w (job, subject, identity) CROSS JOIN LATERAL (SELECT"
+    f" {COLUMNS}, {OWN_COLUMNS} FROM ~occurrence AS o WHERE o.job = w.job AND o.subject = w.subject"
+    " AND o.identity = w.identity OFFSET 0) AS o"
+)
+_CLAIMED = "SELECT key, generation, occurrence_id FROM ~claim WHERE key = ANY($1::text[]) ORDER BY key FOR UPDATE"
+_CLAIMANTS = (
+    "SELECT id, state FROM ~occurrence WHERE id = ANY(ARRAY("
+    "SELECT occurrence_id FROM ~claim WHERE key = ANY($1::text[])))"
+)
 _LAST_LINES = (
     "SELECT l.occurrence_id, l.seq, l.event, l.verdict, l.code, l.detail FROM unnest($1::bigint[]) AS w (id)"
     " CROSS JOIN LATERAL (SELECT * FROM ~ledger WHERE occurrence_id = w.id ORDER BY seq DESC LIMIT 1) AS l"
@@ -239,7 +251,6 @@ def questions(wanted: Wanted) -> tuple[list[Statement], list[Any]]:
     rows: tuple[str, ...] = (
         numbers(sorted(wanted.ids)), *_three(identities), texts(sorted(wanted.series_of)), texts(sorted(wanted.with_keys))
     )  # fmt: skip
-    about_rows = bool(wanted.ids or identities or wanted.series_of or wanted.with_keys)
     changes_rows = bool(wanted.ids or wanted.series_of or wanted.with_keys)  # not: only adds some
     if wanted.jobs or changes_rows:
         statement = _JOBS.format(strength="UPDATE" if wanted.changes_jobs else "SHARE")
@@ -250,11 +261,17 @@ def questions(wanted: Wanted) -> tuple[list[Statement], list[Any]]:
     if slots != "{}" or changes_rows:
         asked.append(((_SLOTS, (*rows, slots)), _read_slots))
     asked += _about_facts(wanted)
-    if about_rows:
-        # Whoever only adds answers what is there already and changes nothing of it: its lease must not wait for us.
-        asked.append(((f"{_ROWS} FOR UPDATE" if changes_rows else _ROWS, rows), _read_rows))
+    if changes_rows:
+        asked.append(((_ROWS, rows), _read_rows))
+    elif identities:
+        asked.append(((_KNOWN, _three(identities)), _read_rows))
     keys = {*wanted.keys, *wanted.with_keys} - {""}
-    if keys or changes_rows:
+    if keys and not changes_rows:
+        asked += [
+            ((_CLAIMED, (texts(sorted(keys)),)), _read_claims),
+            ((_CLAIMANTS, (texts(sorted(keys)),)), _read_holders),
+        ]
+    elif changes_rows:
         params: tuple[Param, ...] = (*rows, texts(sorted(keys)), wanted.may_release)
         asked += [((_CLAIMS, params), _read_claims), ((_HOLDERS, params), _read_holders)]
         if wanted.may_release:

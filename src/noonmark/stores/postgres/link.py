@@ -60,6 +60,10 @@ SETTINGS = {
 _SET = "SELECT " + ", ".join(f"set_config('{name}', '{value}', {{local}})" for name, value in SETTINGS.items())
 
 
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+"""Said and not assumed: a database may have other defaults, under which a lock does not show the newest state of a row."""
+
+
 class Repeat(Exception):
     """What was read is out of date: roll back and run the same verb again."""
 
@@ -154,7 +158,7 @@ class Session:
     def begin(self, *statements: Statement) -> list[list[Row]]:
         """Begin a transaction and ask; ``commit`` or ``drop_transaction`` ends it."""
         self.in_transaction = True
-        first: list[Statement] = [("BEGIN", ())]
+        first: list[Statement] = [(_BEGIN, ())]
         if self.address.pooled:
             first.append((_SET.format(local="true"), ()))
         return self.ask(*first, *statements)[len(first) :]
