@@ -178,13 +178,14 @@ class SharedPair:
         """Kill the primary if it is time, and bring it back as a replica."""
         self.tests += 1
         if self.tests in self.FAIL_OVER_AT:
-            self.pair.fail_over()
+            self.pair.fail_over(at_once=True)
             self.pair.start()
 
 
 @pytest.fixture(scope="session")
 def shared_pair() -> Iterator[SharedPair]:
-    with servers.start_sentinel(kind="valkey") as pair:
+    # So patient that no sentinel finds a server dead which is only slow; the one that is killed is told of.
+    with servers.start_sentinel(kind="valkey", down_after=30_000) as pair:
         yield SharedPair(pair)
         _tidy_keys_of(pair.primary)
 

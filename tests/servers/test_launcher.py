@@ -162,6 +162,29 @@ def test_a_port_that_was_asked_for_is_not_exchanged() -> None:
             pass
 
 
+def test_a_server_that_ended_by_itself_is_started_again_and_none_is_killed_twice() -> None:
+    server = servers.Redis(kind="valkey")
+    server.kill()
+    server.stop()
+    with server:
+        os.kill(server.pid, 9)
+        wait_until(lambda: not server.is_running, LIMIT, "the server to end")
+        server.kill()
+        server.start()
+        os.kill(server.pid, 9)
+        wait_until(lambda: not server.is_running, LIMIT, "the server to end again")
+        server.start()
+        assert server.start() is server
+        assert accepts(server)
+        server.pause()
+        server.kill()
+        server.start()
+        assert accepts(server)
+    server.close()
+    with pytest.raises(ServerError, match="closed"):
+        server.start()
+
+
 def test_a_missing_version_is_an_error_with_the_remedy() -> None:
     with pytest.raises(servers.MissingServer, match="apt-get install postgresql"):
         servers.start_postgres("7.4")

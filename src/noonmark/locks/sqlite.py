@@ -59,7 +59,7 @@ _ALIVE = (
     f" AND (:boot_id <> '{NO_BOOT_ID}' OR until <= :now + ttl + {round(4 * PATIENCE * SECOND)}))"
 )
 # Two renewals may cross while they wait: the one that was asked earlier must not take back what the later one promised.
-_UNTIL = "CASE WHEN boot_id = :boot_id AND ttl = :ttl THEN max(until, :now + :ttl) ELSE :now + :ttl END"
+_UNTIL = f"CASE WHEN {_ALIVE} AND ttl = :ttl THEN max(until, :now + :ttl) ELSE :now + :ttl END"
 _ACQUIRE = f"""
 INSERT INTO noonmark_lock (name, token, fence, boot_id, until, ttl)
 VALUES (:name, :token, :wall, :boot_id, :now + :ttl, :ttl)
@@ -75,7 +75,8 @@ WHERE name = :name AND token = :token AND {_ALIVE}
 RETURNING fence
 """
 _RELEASE = f"UPDATE noonmark_lock SET until = 0 WHERE name = :name AND token = :token AND {_ALIVE} RETURNING fence"
-_SWEEP = f"DELETE FROM noonmark_lock WHERE NOT {_ALIVE} AND (boot_id <> :boot_id OR until < :now - :kept)"
+# The fence is at least the wall time of the grant, so it tells how old a row is.
+_SWEEP = f"DELETE FROM noonmark_lock WHERE NOT {_ALIVE} AND fence < :wall - :kept"
 
 
 def path_of(url: str) -> Path:

@@ -12,6 +12,17 @@ from noonmark.testing.servers.redis import Redis
 from noonmark.testing.servers.server import ServerError, free_port, wait_until, with_options
 
 
+class ClusterNode(Redis):
+    """One node; the port on which nodes talk to each other is chosen with the other one."""
+
+    bus_port = 0
+
+    def settings(self) -> dict[str, str]:
+        if not self._served:
+            self.bus_port = free_port()
+        return {**super().settings(), "cluster-port": str(self.bus_port)}
+
+
 class RedisCluster:
     """A cluster of primaries, each with an equal part of the slots.
 
@@ -29,7 +40,7 @@ class RedisCluster:
         options: Mapping[str, str] | None = None,
     ) -> None:
         settings = {"cluster-enabled": "yes", "cluster-node-timeout": "2000", **(options or {})}
-        self.nodes = [Redis(version, kind=kind, options=settings) for _ in range(size)]
+        self.nodes = [ClusterNode(version, kind=kind, options=settings) for _ in range(size)]
         self._joined = False
 
     @property
@@ -44,8 +55,7 @@ class RedisCluster:
     def start(self) -> RedisCluster:
         """Start every node that does not run, join them the first time, and wait until all slots are served."""
         for node in self.nodes:
-            if not node.is_running:
-                _start_node(node)
+            node.start()
         if not self._joined:
             self._join()
             self._joined = True
@@ -60,7 +70,7 @@ class RedisCluster:
             node.command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
         first = self.nodes[0]
         for node in self.nodes[1:]:
-            node.command("CLUSTER", "MEET", "127.0.0.1", first.port, first.options["cluster-port"])
+            node.command("CLUSTER", "MEET", "127.0.0.1", first.port, first.bus_port)
 
     def _is_whole(self, node: Redis) -> bool:
         said = node.command("CLUSTER", "INFO")
@@ -88,11 +98,6 @@ class RedisCluster:
 
     def __str__(self) -> str:
         return f"cluster of {len(self.nodes)} x {self.nodes[0].installation}"
-
-
-def _start_node(node: Redis) -> None:
-    node.options.setdefault("cluster-port", str(free_port()))
-    node.start()
 
 
 class Sentinel:
@@ -173,19 +178,20 @@ class Sentinel:
     def _asked_sentinel(self) -> Redis:
         return next(sentinel for sentinel in self.sentinels if sentinel.is_running)
 
-    def fail_over(self, *, gracefully: bool = False, patience: float = 30.0) -> Redis:
+    def fail_over(self, *, gracefully: bool = False, at_once: bool = False, patience: float = 60.0) -> Redis:
         """Make the replica the primary and return it.
 
         Args:
             gracefully: ask the sentinels; otherwise the primary is killed (start it again with ``start``, as a replica).
+            at_once: tell a sentinel that it is dead instead of letting them find out.
             patience: seconds to wait until every sentinel names the new primary and it accepts writes.
         """
         old = self.primary
         new = self.replica
-        if gracefully:
-            wait_until(self._begins_to_fail_over, patience, "the sentinels to find the replica good enough")
-        else:
+        if not gracefully:
             old.kill()
+        if gracefully or at_once:
+            wait_until(self._begins_to_fail_over, patience, "the sentinels to find the replica good enough")
         wait_until(lambda: self._all_name(new), patience, "the sentinels to agree on the new primary")
         return new
 

@@ -113,6 +113,8 @@ class Server:
             raise ServerError(f"{self} was closed; make a new one")
         if self.is_running:
             return self
+        if self._process is not None:
+            self._reap()  # it ended by itself
         if not self._prepared:
             self.port = self._asked_port or free_port()
             self._prepare()
@@ -175,6 +177,9 @@ class Server:
     def kill(self) -> None:
         """End it and its children by SIGKILL, as a crash would, and wait until they are gone."""
         if self._process is None:
+            return
+        if self._process.poll() is not None:  # its number may be another's by now
+            self._reap()
             return
         family = [self._process.pid, *children(self._process.pid)]
         for pid in family:
