@@ -149,6 +149,10 @@ class Group:
         time.sleep(0.5)  # the last to wake write what they have
         self._board.slots[0] = 1
         self._process.wait(timeout=60)
+        self._log.seek(0)
+        self.said = self._log.read()
+        if self.said:
+            sys.stderr.write(f"{self.kind}: {self.said[-4000:]}\n")
         return [self._row(mode) for mode in MODES]
 
     def _stop_and_continue(self, lane: tuple[int, ...]) -> None:
@@ -156,13 +160,15 @@ class Group:
         while not self._ended.wait(dice.uniform(0.2, 0.5)):
             me = dice.choice(lane)
             pid = self._pid(me)
-            os.kill(pid, signal.SIGSTOP)
+            with contextlib.suppress(ProcessLookupError):  # it died, which is counted elsewhere
+                os.kill(pid, signal.SIGSTOP)
             try:
                 _wait_stopped(pid)
                 self._count(me)
                 self._ended.wait(dice.uniform(0.75, 1.25) if dice.random() < 0.5 else dice.uniform(0.75, 2.5))
             finally:
-                os.kill(pid, signal.SIGCONT)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def _count(self, me: int) -> None:
         with self._counting:
@@ -220,7 +226,10 @@ class Resource:
 def _wait_stopped(pid: int) -> None:
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
-        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T":
+        if (
+            not Path(f"/proc/{pid}").exists()
+            or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+        ):
             return
         time.sleep(0.001)
 

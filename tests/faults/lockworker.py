@@ -6,6 +6,7 @@ What happened is counted in a file mapped into memory, which no pause and no loc
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import mmap
 import os
@@ -13,7 +14,9 @@ import random
 import sys
 import threading
 import time
+import traceback
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,7 @@ MODES = ("none", "write", "both")
 """Where the protected thing checks the fence: nowhere, when it is written, when it is read and when it is written."""
 FIELDS = ("holding", "acknowledged", "refused", "taken", "late")
 HEADER = 64
-"""Slots of 8 bytes before the counts: [0] stop, [1 + n] the pid of contender n, [40] locks that failed unexpectedly."""
+"""Slots of 8 bytes before the counts: [0] stop, [1 + n] the pid of contender n, [40] what ended unexpectedly."""
 
 _SET_IF_NEW = """
 local known = tonumber(redis.call('GET', KEYS[2]) or '0')
@@ -129,10 +132,19 @@ def contend(url: str, resource: Any, board: Board, me: int, number: int, mode: s
             time.sleep(dice.uniform(0.05, 0.15))
 
 
+def _broke(board: Board, fault: threading.ExceptHookArgs) -> None:
+    """A contender's thread ended in something that a lock's user could not have expected."""
+    board.slots[40] += 1
+    sys.stderr.write("".join(traceback.format_exception(fault.exc_value)) if fault.exc_value else "?")
+    sys.stderr.flush()
+
+
 def contender(url: str, resource_url: str, board: Board, me: int, modes: list[str], seed: str) -> None:
     """One process: a thread for each lock."""
     import redis
 
+    faulthandler.enable()
+    threading.excepthook = partial(_broke, board)
     resource = redis.Redis.from_url(resource_url, max_connections=200)
     threads = [
         threading.Thread(target=contend, args=(url, resource, board, me, number, mode, seed), daemon=True)
@@ -161,8 +173,13 @@ def main() -> None:
         if not child:
             contender(url, resource_url, board, me, modes, seed)
         children.append(child)
-    for child in children:
-        os.waitpid(child, 0)
+    while children:
+        child, status = os.wait()
+        children.remove(child)
+        if status:
+            board.slots[40] += 1
+            sys.stderr.write(f"contender {child} ended with {os.waitstatus_to_exitcode(status)}\n")
+            sys.stderr.flush()
 
 
 if __name__ == "__main__":

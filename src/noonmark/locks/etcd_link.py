@@ -13,6 +13,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -124,6 +125,7 @@ class Link:
         self._client: Any = None
         self._member = 0
         self._errands: set[asyncio.Task[None]] = set()
+        self._retiring: set[asyncio.Task[None]] = set()
 
     def call(self, work: Callable[[Any], Awaitable[T]], timeout: float) -> T:
         """Do ``work(client)`` within ``timeout`` seconds.
@@ -147,9 +149,9 @@ class Link:
             return future.result(timeout + 5)  # the loop keeps the time; this is for a loop that cannot
         except TimeoutError:
             future.cancel()
-            raise LockError(
-                f"{self.place.shown} does not answer. Whether the lock was taken is unknown; it frees itself."
-            ) from None
+            raise self._translated("no answer") from None
+        except CancelledError:  # ``close`` was called meanwhile
+            raise self._translated("the connection was closed") from None
 
     def errand(self, work: Callable[[Any], Awaitable[Any]]) -> None:
         """Do ``work(client)`` some time soon; nobody waits for it and its failure harms nothing (loop only)."""
@@ -194,29 +196,42 @@ class Link:
     async def _shut(self) -> None:
         if self._errands:
             await asyncio.wait(self._errands, timeout=1)
-        for task in list(self._errands):
+        left = self._errands | self._retiring
+        for task in left:
             task.cancel()
-        if self._errands:
-            await asyncio.wait(self._errands, timeout=1)
+        if left:
+            await asyncio.wait(left, timeout=1)
         await self._hang_up()
         asyncio.get_running_loop().stop()
 
     async def _attempt(self, work: Callable[[Any], Awaitable[T]], *, patience: float) -> T:
         import aetcd
+        import grpc
 
+        troubles = (
+            aetcd.ClientError,
+            grpc.RpcError,
+            grpc.aio.UsageError,
+            grpc.aio.InternalError,
+            TimeoutError,
+            OSError,
+        )
         for is_last in (False, True):
             client = self._connected()
             try:
                 return await asyncio.wait_for(work(client), patience)
-            except (aetcd.ClientError, TimeoutError, OSError) as error:
+            except (*troubles, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and self._closed:
+                    raise
+                # gRPC cancels a call whose channel is closed: another call has given this connection up.
                 said = str(error) or type(error).__name__
                 # A token that etcd no longer knows (it restarted, or forgot an idle one) is fetched anew, once; etcd has
                 # refused the request, so nothing happened yet.
                 if "invalid auth token" in said and not is_last:
-                    await self._drop(client)
+                    self._drop(client)
                     continue
                 if not any(sign in said for sign in _ACTS):
-                    await self._drop(client, next_member=True)
+                    self._drop(client, next_member=True)
                 raise self._translated(said) from error
         raise AssertionError("unreachable")
 
@@ -233,19 +248,30 @@ class Link:
             self._client = client_for(self.place, host, port)
         return self._client
 
-    async def _drop(self, client: Any, *, next_member: bool = False) -> None:
+    def _drop(self, client: Any, *, next_member: bool = False) -> None:
         """Give a connection up, unless another call has done so already."""
         if client is not self._client:
             return
         self._client = None
         if next_member:
             self._member += 1
-        with contextlib.suppress(Exception):
-            await client.close()
+        # What other calls have under way may still be answered, and they may have more than one step to go.
+        task = asyncio.ensure_future(self._retire(client))
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
+
+    async def _retire(self, client: Any) -> None:
+        try:
+            await asyncio.sleep(2 * self.place.timeout)
+        finally:
+            with contextlib.suppress(Exception):
+                await client.close()
 
     async def _hang_up(self) -> None:
-        if self._client is not None:
-            await self._drop(self._client)
+        client, self._client = self._client, None
+        if client is not None:
+            with contextlib.suppress(Exception):
+                await client.close()
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

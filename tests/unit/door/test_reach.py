@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from noonmark import Scheduler, StoreUnreachable, StoreUnusable, manual
+from noonmark import Scheduler, StoreUnreachable, StoreUnusable, every, manual
 from noonmark.door import scheduler as scheduler_module
 from noonmark.door.reach import Reach
 from noonmark.stores.memory import MemoryStore
@@ -142,6 +143,46 @@ def test_a_store_that_cannot_be_opened_yet_is_tried_again() -> None:
     reach.patiently().now()
     assert opened == [1, 1, 1]
     reach.close()
+
+
+def test_a_web_application_starts_while_its_store_is_away_and_its_worker_begins_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, tries, ran = MemoryStore(), [], threading.Event()
+
+    def open_store(*_: object, **__: object) -> MemoryStore:
+        tries.append(1)
+        if len(tries) < 4:
+            raise StoreUnreachable("starting up")
+        return store
+
+    monkeypatch.setattr(scheduler_module, "open_store", open_store)
+    sched = Scheduler("memory://", rules=False)
+
+    @sched.job(every("1s"), reason="x")
+    def tick() -> None:
+        ran.set()
+
+    async def serve() -> bool:
+        async with sched.lifespan(object()):
+            return await asyncio.to_thread(ran.wait, 20)
+
+    assert asyncio.run(serve())
+
+
+def test_a_web_application_whose_store_wants_another_password_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_store(*_: object, **__: object) -> MemoryStore:
+        raise StoreUnusable("the password is wrong")
+
+    monkeypatch.setattr(scheduler_module, "open_store", open_store)
+    sched = Scheduler("memory://", rules=False)
+
+    async def serve() -> None:
+        async with sched.lifespan(object()):
+            raise AssertionError("it began to serve")
+
+    with pytest.raises(StoreUnusable):
+        asyncio.run(serve())
 
 
 def test_callers_that_wait_for_one_attempt_to_open_share_its_outcome() -> None:
