@@ -6,8 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 
-import psycopg
-
 from noonmark.core.model import Act
 from noonmark.stores.postgres import PostgresStore
 from noonmark.stores.postgres.address import parse
@@ -59,13 +57,13 @@ def test_a_pause_gets_through_between_verbs_that_never_all_rest(store: PostgresS
     assert store.jobs(["job"])[0].paused
 
 
-def test_other_defaults_of_the_database_change_nothing(
-    open_store: Callable[..., PostgresStore], admin: psycopg.Connection
-) -> None:
-    options = "&options=-c%20default_transaction_isolation%3Dserializable%20-c%20default_transaction_read_only%3Doff"
-    harness = Harness(open_store(options))
-    harness.activate()
-    run = harness.running("a")
-    assert harness.end(run, at=1).outcome == "applied"
-    [(level,)] = admin.execute("SHOW transaction_isolation").fetchall()
-    assert level == "read committed"
+def test_other_defaults_of_the_database_change_nothing(open_store: Callable[..., PostgresStore]) -> None:
+    store = open_store("&options=-c%20default_transaction_isolation%3Dserializable")
+
+    def ask(session: Session) -> list[str]:
+        [[(usual,)]] = session.ask(("SHOW transaction_isolation", ()))
+        [[(ours,)]] = session.begin(("SHOW transaction_isolation", ()))
+        session.drop_transaction()
+        return [usual, ours]
+
+    assert store._pool.run(ask) == ["serializable", "read committed"]
