@@ -13,14 +13,12 @@ from noonmark.testing.servers.server import ServerError, free_port, wait_until, 
 
 
 class ClusterNode(Redis):
-    """One node; the port on which nodes talk to each other is chosen with the other one."""
-
-    bus_port = 0
+    """One node; the port on which nodes talk to each other (``options["cluster-port"]``) is chosen with the other one."""
 
     def settings(self) -> dict[str, str]:
         if not self._served:
-            self.bus_port = free_port()
-        return {**super().settings(), "cluster-port": str(self.bus_port)}
+            self.options["cluster-port"] = str(free_port())
+        return super().settings()
 
 
 class RedisCluster:
@@ -70,7 +68,7 @@ class RedisCluster:
             node.command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
         first = self.nodes[0]
         for node in self.nodes[1:]:
-            node.command("CLUSTER", "MEET", "127.0.0.1", first.port, first.bus_port)
+            node.command("CLUSTER", "MEET", "127.0.0.1", first.port, first.options["cluster-port"])
 
     def _is_whole(self, node: Redis) -> bool:
         said = node.command("CLUSTER", "INFO")
