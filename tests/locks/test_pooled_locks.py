@@ -52,8 +52,9 @@ def pooler(postgres: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     if is_root:
         for place in (folder, *folder.iterdir()):
             shutil.chown(place, "nobody")
-        for above in (folder.parent, folder.parent.parent):
-            above.chmod(above.stat().st_mode | 0o011)
+        for above in folder.parents[:4]:  # pytest's own folders, one more of them under xdist
+            if above.stat().st_mode & 0o011 != 0o011:
+                above.chmod(above.stat().st_mode | 0o011)
     process = subprocess.Popen(
         [PROGRAM, "-q", str(folder / "pgbouncer.ini")], user="nobody" if is_root else None, stderr=subprocess.DEVNULL
     )

@@ -178,7 +178,7 @@ class Engine:
             StoreUnusable: the store cannot serve until a person acts; the message says what to do.
         """
         self._loop = asyncio.get_running_loop()
-        deaf = self._store.listen(self.wake)
+        deaf = self._store.listen(lambda: self._threadsafe(self._pace.hint))
         tasks: list[asyncio.Task[None]] = []
         try:
             beginning = asyncio.create_task(self._begin())

@@ -9,6 +9,7 @@ Rule of the file: belongs to the engine's loop; moments are those of the boot cl
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from noonmark.core.model import SECOND, Micros, Taken
@@ -35,15 +36,22 @@ class Pace:
         self._hears = hears  # would the store tell us of an earlier due moment?
         self._observer = observer
         self._wake = asyncio.Event()
+        self._now = asyncio.Event()
         self._took_at: Micros = 0
         self._empty_takes = 0
 
     def wake(self) -> None:
-        """Look now; call it on the loop."""
+        """Look now: there is a free slot, or something of ours is due; call it on the loop."""
+        self._now.set()
+        self._wake.set()
+
+    def hint(self) -> None:
+        """Look soon: the store says that something is due, to everybody at once; call it on the loop."""
         self._wake.set()
 
     def begin(self) -> None:
         """A round begins: what becomes due from here on wakes us again."""
+        self._now.clear()
         self._wake.clear()
 
     def takes(self) -> Micros:
@@ -80,7 +88,8 @@ class Pace:
             timer.cancel()
         too_soon = min(until, self._took_at + SPACING) - self._clock.boot()
         if too_soon > 0:
-            await asyncio.sleep(too_soon / 1e6)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._now.wait(), too_soon / 1e6)
 
     def _spread(self, length: Micros) -> Micros:
         """Shorten a wait by up to a quarter, so that workers who began it together do not end it together."""

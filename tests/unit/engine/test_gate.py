@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ import pytest
 from noonmark.core.model import SECOND
 from noonmark.engine import host
 from noonmark.engine.errors import GateClosed
-from noonmark.engine.gate import StoreGate, backoff
+from noonmark.engine.gate import RETRY_LONGEST, StoreGate, backoff
 from noonmark.engine.host import is_alive
 from noonmark.engine.leases import Book, Duty, Keeper
 from noonmark.engine.runs import trust_end
@@ -127,3 +128,12 @@ def test_the_kernel_answers_for_workers_of_this_machine_and_the_heartbeat_for_ot
     assert is_alive({**here, "host": "elsewhere", "until": 11}, us, 10) is True
     assert is_alive({**here, "host": "elsewhere", "until": 10}, us, 10) is False
     assert is_alive(None, us, 10) is None
+
+
+def test_workers_whose_store_went_away_together_do_not_come_back_together() -> None:
+    dice = random.Random(7)
+    tries = [backoff(9, dice.random()) for _ in range(1000)]
+    span = RETRY_LONGEST / 2  # the other half everybody waits
+    busiest = max(sum(begin <= moment < begin + span / 10 for moment in tries) for begin in tries)
+    assert min(tries) >= span
+    assert busiest < 150, "of a thousand workers a tenth asks in each tenth of the time, and little more"

@@ -6,6 +6,7 @@ refused here, before anything is dialled.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlencode
@@ -49,6 +50,11 @@ class Address:
         """Name under which listeners of this schema are called."""
         name = f"noonmark:{self.schema}"
         return name if len(name.encode()) <= LONGEST_NAME else name.encode()[-LONGEST_NAME:].decode(errors="ignore")
+
+    @property
+    def gate(self) -> int:
+        """Number of the advisory lock that the verbs of this schema share."""
+        return int.from_bytes(hashlib.sha256(f"noonmark gate {self.schema}".encode()).digest()[:8], "big", signed=True)
 
     @property
     def prefix(self) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import psycopg
+
 from noonmark.core.model import JobRow, Micros, NewOccurrence
 from noonmark.stores.postgres.arrays import numbers, texts, unescaped
 from noonmark.stores.postgres.exchange import Row
@@ -194,9 +196,24 @@ class Desk:
 
 
 def sit_down(session: Session, name: str, fixed: Micros | None, wanted: Wanted) -> Desk:
-    """Begin a transaction, look the request up, lock and load what is wanted: one round trip."""
+    """Begin a transaction, look the request up, lock and load what is wanted: one round trip.
+
+    A verb that changes jobs tries for a second among the others, and then alone.
+    """
+    if not wanted.changes_jobs:
+        return _sit_down(session, name, fixed, wanted)
+    try:
+        return _sit_down(session, name, fixed, wanted, hurried=True)
+    except (psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable):
+        session.drop_transaction()
+        return _sit_down(session, name, fixed, wanted, alone=True)
+
+
+def _sit_down(
+    session: Session, name: str, fixed: Micros | None, wanted: Wanted, *, alone: bool = False, hurried: bool = False
+) -> Desk:
     statements, readers = questions(wanted)
-    tx, answers = Transaction.begin(session, name, fixed, *statements, kept=KEPT)
+    tx, answers = Transaction.begin(session, name, fixed, *statements, kept=KEPT, alone=alone, hurried=hurried)
     desk = Desk(tx)
     read_answers(desk, readers, answers)
     return desk

@@ -23,6 +23,13 @@ SERVER_TIME = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 NOW = f"(SELECT coalesce($1::bigint, greatest(mark, {SERVER_TIME})) FROM ~clock)"
 """The store's time inside a statement whose first parameter is a test's instant; an initplan, so an index can be used."""
 
+# PostgreSQL lets new sharers of a row pass by whoever waits to change it, so among many busy workers a change of a rule
+# might wait for ever.  Advisory locks do queue: everybody shares this one, and a change that did not get its rows in good
+# time takes it alone.
+_SHARED = "SELECT pg_advisory_xact_lock_shared($1::bigint)"
+_ALONE = "SELECT pg_advisory_xact_lock($1::bigint)"
+# Not lock_timeout: each of those who pass by is a wait of its own, and a short one.
+_HURRY = "SELECT set_config('statement_timeout', '1000', true)"
 OPEN = (
     f"SELECT {SERVER_TIME}, mark, behind_since, (SELECT at FROM ~request WHERE id = $1::text),"
     " (SELECT answer FROM ~request WHERE id = $1::text) FROM ~clock"
@@ -60,7 +67,14 @@ class Transaction:
 
     @classmethod
     def begin(
-        cls, session: Session, request: str, fixed: Micros | None, *statements: Statement, kept: Micros
+        cls,
+        session: Session,
+        request: str,
+        fixed: Micros | None,
+        *statements: Statement,
+        kept: Micros,
+        alone: bool = False,
+        hurried: bool = False,
     ) -> tuple[Transaction, list[list[Row]]]:
         """Begin, look the request up, and ask; return the transaction and the answers.
 
@@ -68,11 +82,16 @@ class Transaction:
             request: name of the request, "" for verbs that are judged afresh each time.
             fixed: the instant of a test, which then stands for the server's clock.
             kept: how long first answers count.
+            alone: wait until no other verb is under way, and keep new ones waiting.
+            hurried: give up soon, so as to go on alone.
 
         Raises:
             ClockStep: see there.
         """
-        opened, *answers = session.begin((OPEN, (request,)), *statements)
+        first: list[Statement] = [(_ALONE if alone else _SHARED, (session.address.gate,))]
+        if hurried:
+            first.append((_HURRY, ()))
+        opened, *answers = session.begin(*first, (OPEN, (request,)), *statements)[len(first) :]
         now, answer = read_opening(opened[0], fixed, kept)
         return cls(session, now, timed=fixed is None, first=answer), answers
 

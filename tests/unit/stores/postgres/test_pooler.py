@@ -10,6 +10,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,32 +41,28 @@ logfile = {folder}/log
 
 
 @pytest.fixture(scope="module")
-def pooler(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def pooler(postgres: Postgres) -> Iterator[str]:
     """Where two sessions serve everybody."""
     if PROGRAM is None:
         if os.environ.get("NOONMARK_SERVERS") == "all":
             pytest.fail("pgbouncer is not installed; to get it: apt-get install pgbouncer")
         pytest.skip("pgbouncer is not installed; to get it: apt-get install pgbouncer")
-    folder = tmp_path_factory.mktemp("pooler")
-    port = free_port()
-    (folder / "users.txt").write_text('"postgres" ""\n', encoding="utf-8")
-    settings = SETTINGS.format(server=postgres.port, port=port, folder=folder)
-    (folder / "pgbouncer.ini").write_text(settings, encoding="utf-8")
-    is_root = os.geteuid() == 0  # PgBouncer refuses to be
-    if is_root:
-        for place in (folder, *folder.iterdir()):
-            shutil.chown(place, "nobody")
-        for above in (folder.parent, folder.parent.parent):
-            above.chmod(above.stat().st_mode | 0o011)
-    process = subprocess.Popen(
-        [PROGRAM, "-q", str(folder / "pgbouncer.ini")], user="nobody" if is_root else None, stderr=subprocess.DEVNULL
-    )
-    try:
-        wait_until(lambda: _answers(port), 10, "pgbouncer")
-        yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
-    finally:
-        process.terminate()
-        process.wait(10)
+    with tempfile.TemporaryDirectory(prefix="noonmark-pooler-") as place:
+        folder, port = Path(place), free_port()
+        (folder / "users.txt").write_text('"postgres" ""\n', encoding="utf-8")
+        settings = SETTINGS.format(server=postgres.port, port=port, folder=folder)
+        (folder / "pgbouncer.ini").write_text(settings, encoding="utf-8")
+        user = "nobody" if os.geteuid() == 0 else None  # PgBouncer refuses to be root
+        if user is not None:
+            for each in (folder, *folder.iterdir()):
+                shutil.chown(each, user)
+        process = subprocess.Popen([PROGRAM, "-q", str(folder / "pgbouncer.ini")], user=user, stderr=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: _answers(port), 10, "pgbouncer", lambda: (folder / "log").read_text(encoding="utf-8"))
+            yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        finally:
+            process.terminate()
+            process.wait(10)
 
 
 def _answers(port: int) -> bool:

@@ -1,0 +1,88 @@
+"""When a worker looks again: at due moments, at hints, and not more often than helps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from noonmark.core.model import SECOND, Taken
+from noonmark.engine.pace import LONGEST_SLEEP, POLL, SPACING, Pace
+from noonmark.engine.roster import FAR
+from noonmark.ports.clock import SystemClock
+from noonmark.testing.builders import make_row
+
+
+class Still(SystemClock):
+    """A boot clock that stands where it is put."""
+
+    at = 100 * SECOND
+
+    def boot(self) -> int:
+        return self.at
+
+
+def pace(*, dice: float = 0.0, hears: bool = True) -> tuple[Pace, list[int]]:
+    told: list[int] = []
+    return Pace(Still(), lambda: dice, lambda: hears, lambda idle: told.append(idle.until)), told  # type: ignore[union-attr]
+
+
+def taken(next_due: int | None, rows: int = 0) -> Taken:
+    return Taken(rows=tuple(make_row(n) for n in range(rows)), now=1000, next_due=next_due, rules_version=1)
+
+
+def test_more_that_is_due_is_taken_at_once_and_what_comes_later_at_its_moment() -> None:
+    made, _ = pace()
+    assert made.next_round(taken(1000, rows=3), 7) == 7
+    assert made.next_round(taken(1500), 7) == 507
+    assert made.next_round(taken(None), 7) == FAR
+
+
+@pytest.mark.parametrize("dice", [0.0, 0.999])
+def test_rows_that_somebody_else_is_taking_are_asked_for_again_less_and_less_often(dice: float) -> None:
+    made, _ = pace(dice=dice)
+    waits = [made.next_round(taken(900), 0) for _ in range(12)]
+    assert waits == sorted(waits)
+    assert 0 < waits[0] <= 5_000
+    assert POLL * 3 // 4 <= waits[-1] <= POLL
+    made.next_round(taken(2000), 0)
+    assert made.next_round(taken(900), 0) == waits[0], "an answer that makes sense begins anew"
+
+
+@pytest.mark.parametrize(("hears", "bound"), [(True, LONGEST_SLEEP), (False, POLL)])
+def test_no_sleep_is_very_long_and_a_store_that_cannot_tell_is_asked_often(hears: bool, bound: int) -> None:
+    for dice in (0.0, 0.999):
+        made, told = pace(dice=dice, hears=hears)
+
+        async def rest(made: Pace = made) -> None:
+            asyncio.get_running_loop().call_soon(made.wake)
+            await made.rest(FAR)
+
+        asyncio.run(rest())
+        assert bound * 3 // 4 <= told[0] - Still.at <= bound
+
+
+def woken_by(act: Callable[[Pace], None]) -> bool:
+    """Rest right after a take, let something happen, and say whether the rest was over at once."""
+
+    async def rest() -> bool:
+        made, _ = pace()
+        made.takes()
+        task = asyncio.create_task(made.rest(FAR))
+        await asyncio.sleep(0)
+        act(made)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        at_once = task.done()
+        await asyncio.wait_for(task, 5)
+        return at_once
+
+    return asyncio.run(rest())
+
+
+def test_a_free_slot_is_filled_at_once_and_a_hint_waits_a_few_milliseconds_after_a_take() -> None:
+    assert SPACING < SECOND // 100
+    assert woken_by(lambda made: made.wake())
+    assert not woken_by(lambda made: made.hint())
+    assert woken_by(lambda made: [made.hint(), made.wake()][0])
