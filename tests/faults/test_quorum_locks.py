@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -332,6 +333,18 @@ def test_a_dead_member_is_passed_over(server: Server, opened: Open) -> None:
     assert locks.release("second member", "t1")
 
 
+def test_a_member_that_accepts_and_says_nothing_is_passed_over(server: Server, opened: Open) -> None:
+    scheme, _, place = server.url.partition("://")
+    with socket.create_server(("127.0.0.1", 0), backlog=16) as mute:
+        for attempt in range(3):  # kazoo begins with any of them
+            locks = opened(f"{scheme}://127.0.0.1:{mute.getsockname()[1]},{place}?timeout=2")
+            began = time.monotonic()
+            grant = eventually(lambda locks=locks: locks.acquire("beside a mute one", 60 * SECOND, "t1"), patience=12)
+            assert time.monotonic() - began < 12, attempt
+            assert locks.renew("beside a mute one", 60 * SECOND, "t1") == grant
+            assert locks.release("beside a mute one", "t1")
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -386,6 +399,11 @@ def test_users_and_their_rights(opened: Open, server: Server) -> None:
         with pytest.raises(LockUnusable, match="does not let us"):
             stranger.release("private", "t1")
         assert owner.release("private", "t1")
+        held(stranger, "of a stranger")
+        assert stranger.release("of a stranger", "t1")
+        with start("zookeeper") as fresh:  # where the one with the password comes first
+            held(opened(fresh.url.replace("://", "://owner:secret@")), "private")
+            held(opened(fresh.url), "of a stranger")
         return
     with start("etcd") as guarded:
         _users(guarded)

@@ -29,7 +29,7 @@ TIMEOUT = 5.0
 _CHANNEL = {
     # gRPC waits up to two minutes before it tries a member again; a lock that is back must be usable at once.
     "grpc.initial_reconnect_backoff_ms": 100,
-    "grpc.min_reconnect_backoff_ms": 100,
+    "grpc.min_reconnect_backoff_ms": 2_000,  # for so long, in spite of its name, one attempt to connect may take
     "grpc.max_reconnect_backoff_ms": 500,
     # A connection that died silently is noticed by these, not by the next caller's timeout.
     "grpc.keepalive_time_ms": 10_000,

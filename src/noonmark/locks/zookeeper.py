@@ -227,8 +227,10 @@ class ZooKeeperLocks:
     def _make_parent(self, ask: _Ask, client: Any) -> None:
         """Make the row as a container: the servers remove it some time after its last contender has left."""
         from kazoo.exceptions import NodeExistsError
+        from kazoo.security import OPEN_ACL_UNSAFE
 
-        answer(self._place, client.ensure_path_async(ROOT), ask.until)
+        # The folder is everybody's; only what stands in it is ours alone.
+        answer(self._place, client.ensure_path_async(ROOT, acl=OPEN_ACL_UNSAFE), ask.until)
         try:
             answer(self._place, _make_container(client, ask.parent), ask.until)
         except NodeExistsError:

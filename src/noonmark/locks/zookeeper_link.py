@@ -132,25 +132,34 @@ class Session:
             check_hostname="ca" in place.files,
             **owned,
         )
-        self._learn_granted()
+        self._watch_over_connecting()
         self.client.add_listener(self._changed)
         self._live: Any = None
         self._guard = threading.Lock()
 
-    def _learn_granted(self) -> None:
-        """The servers may shorten a session (to 20 ticks), and kazoo tells nobody: it is read from their answer."""
+    def _watch_over_connecting(self) -> None:
+        """Learn the session's true length, and give a member up that does not answer.
+
+        The servers may shorten a session (to 20 ticks), and kazoo tells nobody: it is read from their answer.  And it
+        waits for a member as long as the session is, which for a long one is longer than anybody's patience.
+        """
         from kazoo.protocol.serialization import Connect
 
-        connection = self.client._connection
-        invoke = connection._invoke
+        connection, handler = self.client._connection, self.client.handler
+        invoke, connect = connection._invoke, handler.create_connection
+        patience = self.place.timeout / 2
 
-        def overheard(timeout: float, request: Any, xid: Any = None) -> Any:
-            answer = invoke(timeout, request, xid)
-            if isinstance(request, Connect):
-                self.granted = answer[0].time_out * 1000
+        def greet(timeout: float, request: Any, xid: Any = None) -> Any:
+            if not isinstance(request, Connect):
+                return invoke(timeout, request, xid)
+            answer = invoke(min(timeout, patience), request, xid)
+            self.granted = answer[0].time_out * 1000
             return answer
 
-        connection._invoke = overheard
+        def reach(*args: Any, timeout: float, **options: Any) -> Any:
+            return connect(*args, timeout=min(timeout, patience), **options)
+
+        connection._invoke, handler.create_connection = greet, reach
 
     def _changed(self, state: str) -> None:
         if state == self._lost_state:
