@@ -48,6 +48,8 @@ def test_a_server_that_hangs_for_five_seconds(site: Site) -> None:
 
 def test_connections_that_are_all_cut_at_once(site: Site) -> None:
     with site.outage(0) as back:
+        # One per worker at least; the test before may have left them on their way back.
+        wait_for(lambda: site.proxy.open_links >= 3, at_most=10, what="three workers that are connected")
         assert site.proxy.cut() >= 3
         back.append(time.monotonic())
 
