@@ -165,9 +165,6 @@ local WRITERS = {
     if not alert[10] then
       hset('alert:open', alert_name(alert[1], alert[2]), int(id))
     end
-    if alert[6] then
-      zadd('alert:of', 0, pad(alert[6]) .. ':' .. pad(id))
-    end
   end,
   ledger = function(record)
     local id, line = unpack(record)
