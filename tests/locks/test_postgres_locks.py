@@ -264,3 +264,33 @@ def own_postgres() -> Iterator[Any]:
 
     with start_postgres() as server:
         yield server
+
+
+def test_a_renewal_behind_a_release_leaves_the_connection_to_its_next_lock(postgres: Any) -> None:
+    with contextlib.closing(AdvisoryLocks(postgres.url)) as locks:
+        assert locks.acquire("a", SECOND, "t") is not None
+        session = locks._sessions["a", "t"]
+        asked, goes_on, answers = threading.Event(), threading.Event(), []
+
+        class Turn:
+            """Lets the renewal through only when the release is done and the connection has another lock."""
+
+            def __enter__(self) -> None:
+                if threading.current_thread() is thread:
+                    asked.set()
+                    goes_on.wait(10)
+
+            def __exit__(self, *_: object) -> None: ...
+
+        thread = threading.Thread(target=lambda: answers.append(locks.renew("a", SECOND, "t")))
+        session.mutex = Turn()  # type: ignore[assignment]
+        thread.start()
+        assert asked.wait(10)
+        assert locks.release("a", "t")
+        assert locks.acquire("b", 60 * SECOND, "u") is not None
+        other = locks._sessions["b", "u"].connection
+        assert other is session.connection
+        goes_on.set()
+        thread.join(10)
+        assert answers == [None]
+        assert other.execute("SHOW idle_session_timeout").fetchone() == ("1min",)

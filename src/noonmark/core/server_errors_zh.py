@@ -171,6 +171,13 @@ _OTHERS: tuple[tuple[str, str], ...] = (
         r"redis:// takes one host; several are redis\+sentinel:// or redis\+cluster://",
         "redis:// 只写一台主机；多台请用 redis+sentinel:// 或 redis+cluster://",
     ),
+    (
+        (
+            r"this URL cannot be read; special characters in a user name or a password have to be percent-encoded:"
+            r" (%2F) for /, (%3F) for \?, (%23) for #, (%40) for @"
+        ),
+        r"无法读取该 URL；用户名或密码中的特殊字符须用百分号编码：/ 写 \1，? 写 \2，# 写 \3，@ 写 \4",
+    ),
     (r'(".*") is no host:port; write (\S+)', r"\1 不是 主机:端口；请写 \2"),
     (
         r"the URL names no service; write (\S+) \(the name the sentinels know\)",

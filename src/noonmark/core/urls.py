@@ -22,6 +22,11 @@ _SECRET_OPTION = re.compile(
     r"(?<![\w%.-])((?:[\w.%-]*(?:pass|pwd|secret|token|credential)[\w.%-]*)\s*=\s*)('[^']*'|[^&\s]+)", re.IGNORECASE
 )
 """``password=x`` and its kin, in a query string or in libpq's key=value form."""
+CUT_PASSWORD = (
+    "this URL cannot be read; special characters in a user name or a password have to be percent-encoded:"
+    " %2F for /, %3F for ?, %23 for #, %40 for @"
+)
+"""What is said of such a URL that is no good, instead of quoting from it."""
 _LOOSE_CREDENTIALS = re.compile(r"[^\s/:@]+:[^\s@]+@")
 """``user:password@`` in what is no URL."""
 
@@ -35,6 +40,12 @@ def without_secrets(url: str) -> str:
     elif not separator:
         head = _LOOSE_CREDENTIALS.sub("***@", head)
     return _SECRET_OPTION.sub(r"\1***", f"{head}{separator}{rest}")
+
+
+def may_cut_a_password(url: str) -> bool:
+    """True where an @ comes behind the /, ? or # that ends the place: what stands around it may be half a password."""
+    place, *rest = re.split("[/?#]", url.partition("://")[2], maxsplit=1)
+    return bool(place) and "@" in "".join(rest)
 
 
 def lock_kind(scheme: str) -> str:

@@ -150,6 +150,8 @@ class AdvisoryLocks:
             return None
         try:
             with session.mutex:
+                if self._sessions.get((name, token)) is not session:
+                    return None  # released meanwhile: the connection is somebody else's by now
                 row = session.connection.execute(self._renew, {"milliseconds": _milliseconds(ttl)}).fetchone()
         except psycopg.Error:
             self._end(name, token, session)

@@ -11,7 +11,7 @@ import os
 from typing import Any
 from urllib.parse import parse_qsl
 
-from noonmark.core.urls import without_secrets
+from noonmark.core.urls import CUT_PASSWORD, may_cut_a_password, without_secrets
 from noonmark.locks.errors import LockUrlError
 from noonmark.ports.lock import Locks
 
@@ -87,6 +87,10 @@ def open_locks(url: str | None = None) -> Locks:
     try:
         opener: Any = getattr(importlib.import_module(module), name)
         locks: Locks = opener(chosen)
+    except LockUrlError:
+        if may_cut_a_password(chosen):
+            raise LockUrlError(CUT_PASSWORD) from None
+        raise
     except ModuleNotFoundError as missing:
         raise LockUrlError(
             f"{scheme}:// needs the package {missing.name}; install it with: pip install 'noonmark[{extra}]'"

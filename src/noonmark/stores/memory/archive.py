@@ -242,6 +242,8 @@ def _put_fact(tables: Tables, plain: dict[str, Any]) -> None:
 
 def _put_waiter(tables: Tables, plain: dict[str, Any]) -> None:
     row_id = plain["occurrence_id"]
+    if row_id not in tables.rows:
+        return  # written to the source after its page was read: the comparison will tell, no take must stumble
     tables.waits.setdefault(plain["fact"], {})[row_id] = plain["version"]
     tables.waits_of[row_id] = tuple(dict.fromkeys((*tables.waits_of.get(row_id, ()), plain["fact"])))
 

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from noonmark.core.urls import CUT_PASSWORD, may_cut_a_password
 from noonmark.ports.store import StoreUrlError
 
 DEFAULT_SCHEMA = "noonmark"
@@ -95,6 +96,8 @@ def parse(url: str) -> Address:
     try:
         known = conninfo_to_dict(plain)
     except psycopg.ProgrammingError as problem:
+        if may_cut_a_password(url):
+            raise StoreUrlError(CUT_PASSWORD) from None
         said = str(problem).strip()
         raise StoreUrlError(
             f"this is no PostgreSQL URL: {_without(said, place, given)}; write"

@@ -253,8 +253,11 @@ def _put_facts(tx: Transaction, kind: str, records: Sequence[Record]) -> None:
 
 
 def _put_waiters(tx: Transaction, kind: str, records: Sequence[Record]) -> None:
-    _put_all(tx, kind, records)
+    """Put in who waits; a row that was written to the source after its page was read must keep no take busy."""
     ids = numbers(sorted({record.fields["occurrence_id"] for record in records}))
+    [found] = tx.ask(("SELECT id FROM ~occurrence WHERE id = ANY($1::bigint[])", (ids,)))
+    there = {row[0] for row in found}
+    _put_all(tx, kind, [record for record in records if record.fields["occurrence_id"] in there])
     tx.later("UPDATE ~occurrence SET waits = true WHERE id = ANY($1::bigint[])", ids)
 
 

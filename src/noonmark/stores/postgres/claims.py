@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noonmark.core.model import OPEN_STATES, Origin, State
-from noonmark.stores.postgres.desk import Claim, Desk
+from noonmark.stores.postgres.desk import Claim, Desk, Wanted, lay
 from noonmark.stores.postgres.rows import Line
 
 _YIELDING = frozenset({State.SKIPPED.value, State.CANCELLED.value})
@@ -98,5 +98,7 @@ def occupy(desk: Desk, slot: str, occurrence_id: int) -> None:
 
 def leave(desk: Desk, slot: str, occurrence_id: int) -> None:
     """Leave the slot, if the row occupies one."""
+    if slot and slot not in desk.locked_slots:  # the row came to it while we waited for the row
+        lay(desk, Wanted(slots={slot}))
     if slot and occupant(desk, slot) == occurrence_id:
         del desk.slots[slot]

@@ -148,6 +148,7 @@ class Desk:
     generations: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     slots: dict[str, tuple[int, Micros]] = field(default_factory=dict)
     slots_before: dict[str, tuple[int, Micros]] = field(default_factory=dict)
+    locked_slots: set[str] = field(default_factory=set)
     facts: dict[str, StoredFact] = field(default_factory=dict)
     changed_facts: set[str] = field(default_factory=set)
     answered: set[tuple[int, int]] = field(default_factory=set)
@@ -333,6 +334,7 @@ def _read_jobs(desk: Desk, rows: list[Row]) -> None:
 
 
 def _read_slots(desk: Desk, rows: list[Row]) -> None:
+    desk.locked_slots |= {unescaped(name) for name, _, _ in rows}
     found = {unescaped(name): (occurrence_id, since) for name, occurrence_id, since in rows if occurrence_id}
     desk.slots |= found
     desk.slots_before |= found

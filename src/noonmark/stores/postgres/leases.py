@@ -14,10 +14,10 @@ from noonmark.stores.postgres import clock
 from noonmark.stores.postgres.arrays import numbers
 from noonmark.stores.postgres.link import Session
 from noonmark.stores.postgres.requests import PRUNE, PRUNED_AT_ONCE
-from noonmark.stores.postgres.settling import LOCK
 from noonmark.stores.postgres.taking import HAS_OWN
 from noonmark.stores.postgres.transaction import NOW, Transaction
 
+_LOCK = "SELECT id, due_at FROM ~occurrence WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"
 RENEW = (
     "WITH ours AS (UPDATE ~occurrence AS o SET due_at = " + NOW + " + n.lease"
     " FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS n (id, fence, lease)"
@@ -57,14 +57,15 @@ def renew(session: Session, worker: str, leases: Sequence[Renewal], fixed: Micro
     ids = numbers(lease.occurrence_id for lease in leases)
     columns = (ids, numbers(lease.fence for lease in leases), numbers(lease.lease for lease in leases))
     answers = session.begin(
-        (f"SELECT {NOW}", (fixed,)), (LOCK, (ids,)), (RENEW, (fixed, *columns, worker)), ("COMMIT", ())
+        (f"SELECT {NOW}", (fixed,)), (_LOCK, (ids,)), (RENEW, (fixed, *columns, worker)), ("COMMIT", ())
     )
     session.in_transaction = False
-    now, found = answers[0][0][0], answers[2]
+    now, before, found = answers[0][0][0], dict(answers[1]), answers[2]
     ours = {occurrence_id: asked for occurrence_id, asked, _ in found}
     told = Transaction(session, now, timed=False)
-    for _, _, until in found:
-        told.due(until)  # a lease may be shorter than the one before
+    for occurrence_id, _, until in found:
+        if until < (before[occurrence_id] or 0):
+            told.due(until)  # a lease may be shorter than the one before; a longer one is news to nobody
     if told.telling():
         session.ask(*told.telling())
     return Renewed(

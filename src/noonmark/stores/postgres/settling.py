@@ -38,8 +38,9 @@ SUCCEED = (
     " AS n (id, fence, verdict, code, detail, result, error)"
     " WHERE o.id = n.id AND o.id = ANY($2::bigint[]) AND o.fence = n.fence AND o.state = 'RUNNING' AND NOT o.looking"
     " AND o.holder <> ''"
-    " AND o.slot = '' RETURNING o.id)"
-    " DELETE FROM ~agenda WHERE occurrence_id = ANY(ARRAY(SELECT id FROM done)) RETURNING occurrence_id"
+    " AND o.slot = '' RETURNING o.id, o.fence),"
+    " closed AS (DELETE FROM ~agenda WHERE occurrence_id = ANY(ARRAY(SELECT id FROM done)))"
+    " SELECT id, fence FROM done"
 )
 _LEDGER = (
     "INSERT INTO ~ledger (occurrence_id, job, at, last_at, count, event, verdict, code, detail, checks, worker, fence,"
@@ -107,10 +108,10 @@ def succeeding(plain: Sequence[Settlement], fixed: Micros | None) -> list[Statem
     return [(LOCK, (ids,)), (SUCCEED, (fixed, ids, *columns))]
 
 
-def record(tx: Transaction, worker: str, plain: Sequence[Settlement], done: frozenset[int]) -> None:
+def record(tx: Transaction, worker: str, plain: Sequence[Settlement], done: frozenset[tuple[int, int]]) -> None:
     """Count the plain successes that went through, and write the ledger lines that are wanted."""
     tx.count(f"state:{State.SUCCESS}", len(done))
-    told = [item for item in plain if item.ledger and item.occurrence_id in done]
+    told = [item for item in plain if item.ledger and (item.occurrence_id, item.fence) in done]
     if told:
         ids, checks = numbers(item.occurrence_id for item in told), texts(item.checks for item in told)
         tx.later(_LEDGER, tx.now, worker, ids, checks)

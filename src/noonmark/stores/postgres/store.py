@@ -183,7 +183,7 @@ class PostgresStore:
             tx, found = Transaction.begin(session, name, fixed, *statements, kept=KEPT)
             if tx.first is not None:
                 return requests.settled_from_plain(json.loads(tx.first))
-            done = frozenset(row[0] for row in found[1]) if plain else frozenset()
+            done = frozenset((row[0], row[1]) for row in found[1]) if plain else frozenset()
             if done:
                 settling.record(tx, worker, plain, done)
             answers = _answers(tx, worker, items, done)
@@ -369,16 +369,18 @@ def _ended(session: Session, work: Callable[[Session], Answer]) -> Answer:
     return answer
 
 
-def _answers(tx: Transaction, worker: str, items: Sequence[Settlement], done: frozenset[int]) -> list[Settled]:
+def _answers(
+    tx: Transaction, worker: str, items: Sequence[Settlement], done: frozenset[tuple[int, int]]
+) -> list[Settled]:
     """Answer the plain successes that went through, and judge the rest on a desk."""
-    left = [item for item in items if not (settling.is_plain(item) and item.occurrence_id in done)]
+    left = [item for item in items if not (settling.is_plain(item) and (item.occurrence_id, item.fence) in done)]
     desk = Desk(tx)
     if left:
         lay(desk, settling.wanted(left))
     answers: list[Settled] = []
     same: Settled | None = None
     for item in items:
-        if item.event is Event.SUCCEED and item.occurrence_id in done and settling.is_plain(item):
+        if item.event is Event.SUCCEED and (item.occurrence_id, item.fence) in done and settling.is_plain(item):
             if same is None or same.fence != item.fence:
                 same = Settled(outcome="applied", fence=item.fence, state=State.SUCCESS)
             answers.append(same)

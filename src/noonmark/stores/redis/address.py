@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote
 
+from noonmark.core.urls import CUT_PASSWORD, may_cut_a_password
 from noonmark.ports.store import StoreUrlError
 
 PORT, SENTINEL_PORT = 6379, 26379
@@ -75,6 +76,15 @@ def parse(url: str) -> Address:
     Raises:
         StoreUrlError: it cannot be read; the message says what to write instead.
     """
+    try:
+        return _read(url)
+    except StoreUrlError:
+        if may_cut_a_password(url):
+            raise StoreUrlError(CUT_PASSWORD) from None
+        raise
+
+
+def _read(url: str) -> Address:
     scheme, separator, rest = url.partition("://")
     scheme = scheme.lower()
     if not separator or scheme not in SCHEMES:
@@ -87,6 +97,8 @@ def parse(url: str) -> Address:
     username, password = _login(login) if at else (None, None)
     kind: Kind = "sentinel" if "+sentinel" in scheme else "cluster" if "+cluster" in scheme else "single"
     hosts = tuple(_host(text, kind) for text in hosts_text.split(",") if text)
+    if "@" in path:  # else half a password would pass for the name of a service
+        raise StoreUrlError(CUT_PASSWORD)
     if not hosts:
         raise StoreUrlError(f"the URL names no host; write {scheme}://127.0.0.1:{PORT}/0")
     if kind == "single" and len(hosts) > 1:

@@ -206,8 +206,12 @@ def _put_facts(tx: Transaction, shape: _Kind, records: Iterable[Record]) -> None
 
 
 def _put_waiters(tx: Transaction, shape: _Kind, records: Sequence[Record]) -> None:
-    _put_all(tx, shape, records)
-    tx.many("UPDATE occurrence SET waits = 1 WHERE id = ?", [(record.fields["occurrence_id"],) for record in records])
+    """Put in who waits; a row that was written to the source after its page was read must keep no take busy."""
+    ids = [record.fields["occurrence_id"] for record in records]
+    there = {
+        row[0] for row in tx.many("UPDATE occurrence SET waits = 1 WHERE id = ? RETURNING id", [(id_,) for id_ in ids])
+    }
+    _put_all(tx, shape, [record for record in records if record.fields["occurrence_id"] in there])
 
 
 def _put_jobs(tx: Transaction, shape: _Kind, records: Iterable[Record]) -> None:

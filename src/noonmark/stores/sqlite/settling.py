@@ -25,7 +25,7 @@ SUCCEED = (
     "UPDATE occurrence SET state = 'SUCCESS', due_at = NULL, ended_at = ?1, holder = '', answered = fence,"
     " verdict = iif(?2 = '', verdict, ?2), code = iif(?3 = '', code, ?3), detail = iif(?3 = '', detail, ?4),"
     " result = ?5, error = ?6 WHERE id = ?7 AND fence = ?8 AND state = 'RUNNING' AND looking = 0 AND holder <> ''"
-    " AND slot = '' RETURNING id"
+    " AND slot = '' RETURNING id, fence"
 )
 _BEGIN = (
     "UPDATE occurrence SET state = 'RUNNING', due_at = ?1, looking = 0, frontier = 0, attempt = attempt + 1,"
@@ -64,7 +64,7 @@ def settle(tx: Transaction, worker: str, items: Sequence[Settlement]) -> list[Se
     answers: list[Settled] = []
     same: Settled | None = None
     for item in items:
-        if item.occurrence_id in done and item.event is Event.SUCCEED and done[item.occurrence_id] == item.fence:
+        if item.event is Event.SUCCEED and done.get(item.occurrence_id) == item.fence:
             if same is None or same.fence != item.fence:
                 same = Settled(outcome="applied", fence=item.fence, state=State.SUCCESS)
             answers.append(same)
@@ -87,14 +87,14 @@ def _succeed_plainly(tx: Transaction, worker: str, items: Sequence[Settlement]) 
         (now, item.verdict, item.code, item.detail, item.result, item.error, item.occurrence_id, item.fence)
         for item in plain
     ]
-    applied = {row[0] for row in tx.many(SUCCEED, bindings)}
+    applied = {row[0]: row[1] for row in tx.many(SUCCEED, bindings)}
     if not applied:
         return {}
     tx.moved(State.RUNNING, State.SUCCESS, len(applied))
     for item in plain:
-        if item.ledger and item.occurrence_id in applied:
+        if item.ledger and applied.get(item.occurrence_id) == item.fence:
             ledger.append_row(tx, item.occurrence_id, Event.SUCCEED, checks=item.checks, worker=worker)
-    return {item.occurrence_id: item.fence for item in plain if item.occurrence_id in applied}
+    return applied
 
 
 def _judge(tx: Transaction, worker: str, item: Settlement) -> Settled:

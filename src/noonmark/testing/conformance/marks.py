@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from noonmark.core.model import AlertWrite, Event, Note, Occurrence, Origin, Query, State
-from noonmark.testing.builders import LEASE
+from noonmark.testing.builders import LEASE, make_end
 from noonmark.testing.conformance.harness import Harness
 
 # --- cancel ----------------------------------------------------------------------------------------
@@ -327,6 +328,19 @@ def dealing_with_a_row_leaves_the_alerts_of_others_open(harness: Harness) -> Non
     harness.end(second, Event.FAIL_MANUAL, alerts=(alert,))
     harness.act("mark_handled", occurrence_id=first.id)
     assert len(harness.store.tallies().open_alerts) == 1
+
+
+def dealing_with_a_row_leaves_an_alert_open_that_is_about_another_by_now(harness: Harness) -> None:
+    harness.activate()
+    harness.add(harness.caller_row("a"), harness.caller_row("b"))
+    first, second = harness.take().rows
+    write = AlertWrite(job="job", kind="failing", level=3, code="failed_final")
+    harness.settle(
+        *(make_end(run, Event.FAIL_MANUAL, alerts=(replace(write, occurrence_id=run.id),)) for run in (first, second))
+    )
+    assert harness.story(first.id).alerts == ()
+    harness.act("mark_handled", occurrence_id=first.id)
+    assert [alert.occurrence_id for alert in harness.store.tallies().open_alerts] == [second.id]
 
 
 def a_success_is_never_overwritten_by_a_mark(harness: Harness) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noonmark.core.model import SECOND, Event, Occurrence, State
-from noonmark.testing.builders import LEASE
+from noonmark.testing.builders import LEASE, make_end, make_start
 from noonmark.testing.conformance.harness import Harness
 
 OVER = LEASE / SECOND
@@ -180,3 +180,18 @@ def takeovers_add_up_over_losses(harness: Harness) -> None:
     third = harness.take_one("w3", at=3 * OVER)
     assert (third.takeovers, third.lost, third.attempt) == (2, 2, 2)
     assert [attempt.worker for attempt in harness.story(run.id).attempts] == ["w1", "w2"]
+
+
+def a_void_fence_is_stale_beside_the_one_that_counts(harness: Harness) -> None:
+    harness.activate()
+    for number, name in enumerate("ab", 1):
+        lost = harness.running(name, at=number * 10 * OVER)
+        again = harness.take_one(at=(number * 10 + 1) * OVER)  # the same worker takes over from itself
+        at = (number * 10 + 1) * OVER + 1
+        harness.settle(make_start(again, event=Event.TAKEOVER), at=at)
+        said = {lost.fence: "stale", again.fence: "applied"}
+        both = (lost, again) if name == "a" else (again, lost)
+        answers = harness.settle(*map(make_end, both), at=at + 1)
+        assert [answer.outcome for answer in answers] == [said[row.fence] for row in both]
+        assert [line.event for line in harness.story(lost.id).ledger].count(Event.SUCCEED) == 1
+        assert harness.store.tallies().stale_refused == number

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import psycopg
 
-from noonmark.core.model import SECOND
+from noonmark.core.model import SECOND, Renewal
 from noonmark.ports.store import Capability
 from noonmark.stores.postgres import PostgresStore, open_postgres
-from noonmark.testing.builders import make_caller_row
+from noonmark.testing.builders import make_activation, make_caller_row, make_start
 from noonmark.testing.servers import Postgres
 
 
@@ -55,6 +55,20 @@ def test_what_one_store_makes_due_another_one_hears(open_store: Callable[..., Po
     ear = _listening(there)
     here.add("a", [make_caller_row("a", at=here.now() - 1)])
     assert ear.hears(1)
+
+
+def test_a_renewal_is_news_only_where_the_lease_ends_earlier(open_store: Callable[..., PostgresStore]) -> None:
+    here, there = open_store(), open_store()
+    here.add("a", [make_caller_row("a", at=here.now() - 1)])
+    [row] = here.take("t", "w1", limit=1, runnable={}, look_lease=30 * SECOND).rows
+    here.activate("r", [make_activation("job", effective_at=here.now())], actor="ada")
+    assert here.settle("s", "w1", [make_start(row, lease=30 * SECOND)])[0].outcome == "applied"
+    ear = _listening(there)
+    for _ in range(3):
+        here.renew("w1", [Renewal(occurrence_id=row.id, fence=row.fence, lease=30 * SECOND)])
+    here.renew("w1", [Renewal(occurrence_id=row.id, fence=row.fence, lease=SECOND)])
+    assert ear.hears(1)
+    assert not ear.hears(2, within=0.5)
 
 
 def test_what_is_due_later_than_known_is_no_news(open_store: Callable[..., PostgresStore]) -> None:

@@ -89,3 +89,10 @@ def test_tls_options_belong_to_tls_urls() -> None:
 def test_a_wrong_url_is_refused_with_what_to_write(url: str, says: str) -> None:
     with pytest.raises(StoreUrlError, match=says):
         parse(url)
+
+
+@pytest.mark.parametrize("url", ["redis://ada:gehe/im@h:1/0", "redis://ada:12/geheim@h/0", "redis://ada:gehe?im@h:1/0"])
+def test_half_a_password_is_not_shown_where_a_special_character_cuts_it(url: str) -> None:
+    with pytest.raises(StoreUrlError, match="percent-encoded") as refused:
+        parse(url)
+    assert "gehe" not in str(refused.value)

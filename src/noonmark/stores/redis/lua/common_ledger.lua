@@ -121,7 +121,7 @@ end
 -- --- alerts ---------------------------------------------------------------------------------------------------
 
 -- An alert is {job, kind, level, code, detail, occurrence, opened_at, updated_at, count, closed_at}.
-local alerts = {}
+local alerts, told_about = {}, {}  -- told_about: the occurrence under which `alert:of` has the alert
 
 local function alert_name(job, kind)
   return string.format('%d:', #job) .. job .. kind
@@ -132,7 +132,7 @@ local function load_alert(id)
   if not alert then
     local packed = hget('alert', pad(id))
     alert = packed and cmsgpack.unpack(packed)
-    alerts[id] = alert
+    alerts[id], told_about[id] = alert, alert and alert[6]
   end
   return alert
 end
@@ -140,6 +140,22 @@ end
 local function keep_alert(id, alert)
   alerts[id] = alert
   hset('alert', pad(id), cmsgpack.pack(alert))
+end
+
+-- Where an alert ends up counts: in one script it may have been about one occurrence and then about another.
+before_flush[#before_flush + 1] = function()
+  for id, alert in pairs(alerts) do
+    local before, about = told_about[id], alert and alert[6]
+    if alert and before ~= about then
+      if before then
+        zrem('alert:of', pad(before) .. ':' .. pad(id))
+      end
+      if about then
+        zadd('alert:of', 0, pad(about) .. ':' .. pad(id))
+      end
+      told_about[id] = about
+    end
+  end
 end
 
 local function close_alert(id, alert)
@@ -162,9 +178,6 @@ local function write_alert(write)
   end
   local about = known(write[6])
   if alert then
-    if alert[6] and alert[6] ~= about then
-      zrem('alert:of', pad(alert[6]) .. ':' .. pad(id))
-    end
     alert[3], alert[4], alert[5] = math.max(alert[3], write[3]), write[4], write[5]
     alert[6], alert[8], alert[9] = about, now, alert[9] + 1
   else
@@ -173,9 +186,6 @@ local function write_alert(write)
     hset('alert:open', name, tostring(id))
   end
   keep_alert(id, alert)
-  if about then
-    zadd('alert:of', 0, pad(about) .. ':' .. pad(id))
-  end
 end
 
 local function alert_ids_of(id)
@@ -191,7 +201,7 @@ end
 local function close_alerts_of(id)
   for _, number in ipairs(alert_ids_of(id)) do
     local alert = load_alert(number)
-    if alert and not alert[10] then
+    if alert and alert[6] == id and not alert[10] then
       close_alert(number, alert)
     end
   end

@@ -112,14 +112,15 @@ local WRITERS = {
   end,
   waiter = function(record)
     local name, version, id = unpack(record)
+    local row = load(id)
+    if not row then
+      return  -- written to the source after its page was read: the comparison will tell, no take must stumble
+    end
     zadd('wait:' .. name, version, pad(id))
     waiting_here[name] = true
-    local row = load(id)
-    if row then
-      local names = change(row)[WAITS] or {}
-      names[#names + 1] = name
-      row.head[WAITS] = names
-    end
+    local names = change(row)[WAITS] or {}
+    names[#names + 1] = name
+    row.head[WAITS] = names
     if version_of(name) ~= version then
       wake(name)
     end
@@ -164,9 +165,6 @@ local WRITERS = {
     at_least('alert', id)
     if not alert[10] then
       hset('alert:open', alert_name(alert[1], alert[2]), int(id))
-    end
-    if alert[6] then
-      zadd('alert:of', 0, pad(alert[6]) .. ':' .. pad(id))
     end
   end,
   ledger = function(record)
