@@ -60,7 +60,8 @@ def renew(session: Session, worker: str, leases: Sequence[Renewal], fixed: Micro
         (f"SELECT {NOW}", (fixed,)), (_LOCK, (ids,)), (RENEW, (fixed, *columns, worker)), ("COMMIT", ())
     )
     session.in_transaction = False
-    now, before, found = answers[0][0][0], dict(answers[1]), answers[2]
+    now, found = answers[0][0][0], answers[2]
+    before: dict[int, Micros | None] = {row[0]: row[1] for row in answers[1]}
     ours = {occurrence_id: asked for occurrence_id, asked, _ in found}
     told = Transaction(session, now, timed=False)
     for occurrence_id, _, until in found:
