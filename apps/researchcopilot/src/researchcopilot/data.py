@@ -8,6 +8,7 @@ noonmark's business and lies in noonmark's store, not here.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -264,8 +265,20 @@ class Data:
     def _connect(self) -> apsw.Connection:
         db = apsw.Connection(self._path)
         db.set_busy_timeout(PATIENCE_MS)
-        db.execute("PRAGMA journal_mode=WAL")
+        _use_wal(db)
         return db
+
+
+def _use_wal(db: apsw.Connection) -> None:
+    """Turn a new file into WAL mode: for this change SQLite does not wait for others, whatever the busy timeout says."""
+    give_up = time.monotonic() + PATIENCE_MS / 1000
+    while db.pragma("journal_mode") != "wal":
+        try:
+            db.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if time.monotonic() >= give_up:
+                raise
+            time.sleep(0.002)
 
 
 def _rows(db: apsw.Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

@@ -60,7 +60,7 @@ SETTINGS = {
 _SET = "SELECT " + ", ".join(f"set_config('{name}', '{value}', {{local}})" for name, value in SETTINGS.items())
 
 
-_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 """Said and not assumed: a database may have other defaults, under which a lock does not show the newest state of a row."""
 
 

@@ -55,9 +55,18 @@ class Etcd(Server):
 
     def _is_ready(self, said: str) -> bool:
         for line in said.splitlines():
-            if line.startswith("{") and json.loads(line).get("msg", "").startswith("serving client traffic insecurely"):
+            if _message(line).startswith("serving client traffic insecurely"):
                 return True
         return False
+
+
+def _message(line: str) -> str:
+    """Return what a line of the log says; the last one may be half written yet."""
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return ""
+    return str(said.get("msg", "")) if isinstance(said, dict) else ""
 
 
 def _architecture() -> str:
