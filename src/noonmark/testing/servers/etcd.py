@@ -54,10 +54,7 @@ class Etcd(Server):
         return {**super()._environment(), "ETCD_UNSUPPORTED_ARCH": _architecture()}
 
     def _is_ready(self, said: str) -> bool:
-        for line in said.splitlines():
-            if _message(line).startswith("serving client traffic insecurely"):
-                return True
-        return False
+        return any(_message(line).startswith("serving client traffic insecurely") for line in said.splitlines())
 
 
 def _message(line: str) -> str:
