@@ -6,6 +6,7 @@ Rule of the file: one verb of the store each; a job of the store need not be dec
 from __future__ import annotations
 
 import uuid
+from abc import ABC, abstractmethod
 from typing import Any
 
 from noonmark.core import model
@@ -15,15 +16,17 @@ from noonmark.door.asking import actor_here
 from noonmark.ports.store import Store
 
 
-class Acts:
+class Acts(ABC):
     """A part of ``Scheduler``, which says what the store is and which jobs it declares."""
 
     @property
+    @abstractmethod
     def _asked(self) -> Store:
-        raise NotImplementedError
+        """The store, opened."""
 
+    @abstractmethod
     def _known(self, name: str) -> str:
-        raise NotImplementedError
+        """The name, if the store has such a job; else NoSuchJobError."""
 
     def signal(self, name: str, value: Any = True) -> int:
         """Set a flag and wake what waits for it; setting it again to the same value changes nothing.
