@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import psycopg
-from psycopg.pq import TransactionStatus
+from psycopg.adapt import PyFormat
+from psycopg.pq import Format, TransactionStatus
 from psycopg.rows import tuple_row
 
 from noonmark.core.model import SECOND, Added, Micros, NewOccurrence
@@ -27,6 +28,8 @@ TRIES = 5
 LOOKED_AT_ANYWAY: Micros = 10 * SECOND
 """Workers look at least this often; what is due later needs no notice, whose lock would be shared by every commit."""
 _KINDS = "pass a psycopg.Connection, or a SQLAlchemy Connection or Session over psycopg"
+_READ = ("int8", "text", "bool", "json")
+"""The types of what our statements return."""
 _SAME = "SELECT to_regclass($1::text)::text"
 _STORE_ID = "SELECT value FROM ~meta WHERE name = 'store_id'"
 _TELL = "SELECT pg_notify($1::text, '')"
@@ -43,11 +46,23 @@ class Guest(Session):
         """Send statements one after the other and return the rows of each."""
         answers = []
         with psycopg.RawCursor(self._connection, row_factory=tuple_row) as cursor:
+            _read_as_ever(cursor)
             for statement, params in statements:
                 text = placed(statement, self.address.prefix).encode()
                 cursor.execute(text, [as_text(param) for param in params], prepare=False, binary=True)
                 answers.append(cursor.fetchall() if cursor.description else [])
         return answers
+
+
+def _read_as_ever(cursor: psycopg.RawCursor[Any]) -> None:
+    """Put aside, for this cursor only, what the caller has his connection make of the types that we read."""
+    for name in _READ:
+        oid = psycopg.adapters.types[name].oid
+        for form in (Format.TEXT, Format.BINARY):
+            loader = psycopg.adapters.get_loader(oid, form)
+            if loader is not None:
+                cursor.adapters.register_loader(oid, loader)
+    cursor.adapters.register_dumper(str, psycopg.adapters.get_dumper(str, PyFormat.TEXT))
 
 
 def add_within(

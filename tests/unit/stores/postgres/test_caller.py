@@ -9,6 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy
+from psycopg.adapt import Buffer, Loader
+from psycopg.pq import Format
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
@@ -98,6 +100,28 @@ def test_the_callers_settings_and_row_factories_are_his_own(store: PostgresStore
         store.add_within(connection, "r1", [row(store)])
         assert connection.execute("SHOW enable_seqscan").fetchone() == before
     assert keys(store) == ["key:a"]
+
+
+class Upset(Loader):
+    """What somebody has his connection make of values that he reads."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> str:
+        return f"read: {bytes(data)!r}"
+
+
+@pytest.mark.parametrize("kind", ["int8", "text"])
+def test_the_callers_own_reading_of_a_type_is_his_own(
+    store: PostgresStore, connection: psycopg.Connection, kind: str
+) -> None:
+    connection.adapters.register_loader(kind, Upset)
+    [added] = store.add_within(connection, "r1", [row(store)])
+    connection.commit()
+    assert added.outcome == "added"
+    assert [found.id for found in store.occurrences(Query())] == [added.id]
+    with connection.cursor(binary=True) as cursor:
+        assert str(cursor.execute(f"SELECT '1'::{kind}").fetchone()).count("read: "), "and stays so"
 
 
 def test_sqlalchemy_connections_and_sessions_are_joined(store: PostgresStore, engine: sqlalchemy.Engine) -> None:
