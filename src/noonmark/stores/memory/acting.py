@@ -11,14 +11,9 @@ from dataclasses import replace
 
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import Act, Acted, Event, FactWrite, JobRow, Micros, NewOccurrence, Occurrence, Origin, State
+from noonmark.core.wellformed import MARKS
 from noonmark.stores.memory.activating import are_frontiers, leave, meet, put
 from noonmark.stores.memory.tables import Tables
-
-MARKS = {
-    "mark_done": (Event.MARK_DONE, "marked_done"),
-    "mark_skip": (Event.MARK_SKIP, "marked_skip"),
-    "mark_handled": (Event.MARK_HANDLED, "marked_handled"),
-}
 
 
 def act(tables: Tables, request_id: str, wish: Act, now: Micros) -> Acted:
@@ -34,9 +29,7 @@ def act(tables: Tables, request_id: str, wish: Act, now: Micros) -> Acted:
         return Acted(outcome="not_found")
     if wish.kind in ("pause", "resume"):
         return _pause(tables, job, wish, now)
-    if wish.kind == "end_job":
-        return _end_job(tables, job, wish, now)
-    raise ValueError(f"no such act: {wish.kind!r}")
+    return _end_job(tables, job, wish, now)
 
 
 # --- cancel ----------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.core.wellformed import check_act, check_rows, check_settlements
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.doctor import Finding
@@ -85,6 +86,7 @@ class MemoryStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
+        check_rows(rows)
         return self._once("add", request_id, at, lambda now: [self._add(new, now) for new in rows])
 
     def _add(self, new: NewOccurrence, now: Micros) -> Added:
@@ -118,6 +120,7 @@ class MemoryStore:
         self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
+        check_settlements(items)
         return self._once(
             "settle", request_id, at, lambda now: [settling.settle(self._tables, worker, item, now) for item in items]
         )
@@ -157,6 +160,8 @@ class MemoryStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
+        for change in changes:
+            check_rows((*change.frontiers, *change.adds))
         return self._once(
             "activate",
             request_id,
@@ -166,6 +171,7 @@ class MemoryStore:
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
+        check_act(act)
         return self._once("act", request_id, at, lambda now: acting.act(self._tables, request_id, act, now))
 
     def note_if_held(

@@ -12,26 +12,10 @@ from dataclasses import replace
 
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import Act, Acted, Event, JobRow, NewOccurrence, Origin, State
+from noonmark.core.wellformed import MARKS
 from noonmark.stores.postgres import activating, adding, alerts, claims, ending, facts
 from noonmark.stores.postgres.desk import Desk, Wanted, lay
 from noonmark.stores.postgres.rows import Line
-
-MARKS = {
-    "mark_done": (Event.MARK_DONE, "marked_done"),
-    "mark_skip": (Event.MARK_SKIP, "marked_skip"),
-    "mark_handled": (Event.MARK_HANDLED, "marked_handled"),
-}
-KINDS = frozenset({"retry", "cancel", "pause", "resume", "end_job", *MARKS})
-
-
-def check(wish: Act) -> None:
-    """Refuse an act that is none, before anything is written.
-
-    Raises:
-        ValueError: an unknown kind.
-    """
-    if wish.kind not in KINDS:
-        raise ValueError(f"no such act: {wish.kind!r}; there are {', '.join(sorted(KINDS))}")
 
 
 def wanted(wish: Act) -> Wanted:

@@ -9,24 +9,10 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from noonmark.core.lifecycle import is_end
 from noonmark.core.model import Added, Event, NewOccurrence, State, Verdict
 from noonmark.stores.postgres import claims, ending
 from noonmark.stores.postgres.desk import Desk, Wanted
 from noonmark.stores.postgres.rows import Line, due_moment, new_line
-
-
-def check(rows: Sequence[NewOccurrence]) -> None:
-    """Refuse rows that no store could keep, before anything is written.
-
-    Raises:
-        ValueError: a row is neither waiting nor ended, or has no job or identity.
-    """
-    for row in rows:
-        if row.state is not State.PENDING and not is_end(row.state):
-            raise ValueError(f"occurrence {row.identity!r} of job {row.job!r} cannot be added as {row.state}")
-        if not row.job or not row.identity:
-            raise ValueError("an occurrence needs a job and an identity")
 
 
 def wanted(rows: Sequence[NewOccurrence]) -> Wanted:

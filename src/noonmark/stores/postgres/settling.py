@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from noonmark.core.lifecycle import effective_event, is_end, next_state
 from noonmark.core.model import SECOND, Event, Micros, Settled, Settlement, State, Verdict
+from noonmark.core.wellformed import STARTS
 from noonmark.stores.postgres import adding, alerts, claims, ending, facts
 from noonmark.stores.postgres.arrays import numbers, texts
 from noonmark.stores.postgres.desk import Desk, Wanted, is_stored
@@ -19,10 +20,6 @@ from noonmark.stores.postgres.transaction import NOW, Transaction
 
 CANCEL_WITHIN: Micros = SECOND
 """A cancel that was noted between a look and its park is carried out by another look this soon."""
-STARTS = frozenset({Event.START, Event.TAKEOVER})
-NEED_DUE_AT = frozenset({Event.PARK, Event.FAIL_RETRY, Event.HAND_BACK})
-SETTLED = STARTS | NEED_DUE_AT | {Event.SKIP, Event.MISS, Event.SUCCEED, Event.FAIL_MANUAL, Event.CANCEL}
-"""What a worker may say; the other events are a person's, see ``acting``."""
 
 _ABOUT_KEYS = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value})
 """Verdicts after which somebody looks at a claim that the row has already."""
@@ -48,26 +45,6 @@ _LEDGER = (
     " $2::text, o.fence, o.revision, '' FROM unnest($3::bigint[], $4::text[]) WITH ORDINALITY AS n (id, checks, place)"
     " JOIN ~occurrence AS o ON o.id = n.id WHERE o.id = ANY($3::bigint[]) ORDER BY n.place"
 )
-
-
-def check(items: Sequence[Settlement]) -> None:
-    """Refuse settlements that say too little, before anything is written.
-
-    Raises:
-        ValueError: a start without lease or gates, a wait without due_at, or an event that is not a worker's to say.
-    """
-    for item in items:
-        event = item.event
-        if event is Event.SUCCEED:
-            continue
-        if event not in SETTLED:
-            raise ValueError(f"{event} is not settled, it is acted")
-        if event in STARTS and (item.gates is None or item.lease <= 0):
-            raise ValueError(f"{event} of occurrence {item.occurrence_id} needs gates and a lease")
-        if event in NEED_DUE_AT and item.due_at is None:
-            raise ValueError(f"{event} of occurrence {item.occurrence_id} needs due_at")
-        for new in item.adds:
-            adding.check((new,))
 
 
 def wanted(items: Sequence[Settlement]) -> Wanted:

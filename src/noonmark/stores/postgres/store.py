@@ -34,6 +34,7 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.core.wellformed import check_act, check_rows, check_settlements
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Finding
@@ -119,7 +120,7 @@ class PostgresStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        adding.check(rows)
+        check_rows(rows)
         return self._once(
             f"add:{request_id}",
             at,
@@ -174,7 +175,7 @@ class PostgresStore:
         self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        settling.check(items)
+        check_settlements(items)
         name, fixed = f"settle:{request_id}", self._fixed(at)
 
         def work(session: Session) -> list[Settled]:
@@ -219,7 +220,7 @@ class PostgresStore:
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
         for change in changes:
-            adding.check((*change.frontiers, *change.adds))
+            check_rows((*change.frontiers, *change.adds))
         return self._once(
             f"activate:{request_id}",
             at,
@@ -231,7 +232,7 @@ class PostgresStore:
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        acting.check(act)
+        check_act(act)
         return self._once(
             f"act:{request_id}",
             at,
@@ -283,7 +284,7 @@ class PostgresStore:
         Raises:
             ValueError: no psycopg connection (or SQLAlchemy's over psycopg) to this store's database.
         """
-        adding.check(rows)
+        check_rows(rows)
         return caller.add_within(self._address, self._store_id, connection, request_id, rows, self._fixed(None))
 
     # -- the archive (see ports.archive) -------------------------------------------------------

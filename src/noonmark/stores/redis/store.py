@@ -34,11 +34,12 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.core.wellformed import check_act, check_rows, check_settlements
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Finding
 from noonmark.ports.store import Capability
-from noonmark.stores.redis import archive, checks, health, reading, wire
+from noonmark.stores.redis import archive, health, reading, wire
 from noonmark.stores.redis.address import Address
 from noonmark.stores.redis.connection import Link, Wait
 from noonmark.stores.redis.scripts import script
@@ -103,7 +104,7 @@ class RedisStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        checks.rows(rows)
+        check_rows(rows)
         texts: list[str] = []
         answers = self._once("add", request_id, at, wire.new_rows(rows, texts), texts)
         return [wire.added(answer) for answer in answers]
@@ -143,7 +144,7 @@ class RedisStore:
         self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        checks.settlements(items)
+        check_settlements(items)
         texts: list[str] = []
         about = [worker, [wire.settlement(item, texts) for item in items]]
         return wire.settled(self._once("settle", request_id, at, about, texts), items)
@@ -169,14 +170,14 @@ class RedisStore:
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
         for change in changes:
-            checks.rows((*change.frontiers, *change.adds))
+            check_rows((*change.frontiers, *change.adds))
         texts: list[str] = []
         about = [actor, [wire.activation(change, texts) for change in changes]]
         return [wire.job_row(answer) for answer in self._once("activate", request_id, at, about, texts)]
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        checks.act(act)
+        check_act(act)
         texts: list[str] = []
         detail = json.dumps({"by": act.actor, "reason": act.reason}, ensure_ascii=False)
         holding = wire.new_row(_holding(request_id, act), texts) if act.kind == "cancel" and act.key else None

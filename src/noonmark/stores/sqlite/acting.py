@@ -12,16 +12,10 @@ from dataclasses import replace
 
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import Act, Acted, Event, JobRow, NewOccurrence, Origin, State
+from noonmark.core.wellformed import MARKS
 from noonmark.stores.sqlite import activating, adding, alerts, claims, ending, facts, ledger
 from noonmark.stores.sqlite.ending import Line
 from noonmark.stores.sqlite.transaction import Transaction
-
-MARKS = {
-    "mark_done": (Event.MARK_DONE, "marked_done"),
-    "mark_skip": (Event.MARK_SKIP, "marked_skip"),
-    "mark_handled": (Event.MARK_HANDLED, "marked_handled"),
-}
-KINDS = frozenset({"retry", "cancel", "pause", "resume", "end_job", *MARKS})
 
 _RETRY = (
     "UPDATE occurrence SET state = 'PENDING', due_at = ?, ended_at = NULL, attempt = 0, takeovers = 0,"
@@ -29,16 +23,6 @@ _RETRY = (
     " code = 'retried', detail = ?, actor = ?, note = ? WHERE id = ?"
 )
 _WITH_KEY = "SELECT id FROM occurrence INDEXED BY occurrence_key WHERE key = ? AND key <> '' ORDER BY id"
-
-
-def check(wish: Act) -> None:
-    """Refuse an act that is none, before anything is written.
-
-    Raises:
-        ValueError: an unknown kind.
-    """
-    if wish.kind not in KINDS:
-        raise ValueError(f"no such act: {wish.kind!r}; there are {', '.join(sorted(KINDS))}")
 
 
 def act(tx: Transaction, request_id: str, wish: Act) -> Acted:

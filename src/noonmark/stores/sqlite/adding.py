@@ -9,7 +9,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from noonmark.core.lifecycle import is_end
 from noonmark.core.model import Added, Event, NewOccurrence, State, Verdict
 from noonmark.stores.sqlite import claims, ledger
 from noonmark.stores.sqlite.rows import INSERT, due_moment, inserted
@@ -37,19 +36,6 @@ class Known:
     def is_superseded(self) -> bool:
         """True for a moment that a rule dropped, and may yield again."""
         return self.state == State.SKIPPED and self.verdict == Verdict.SKIP_SUPERSEDED
-
-
-def check(rows: Sequence[NewOccurrence]) -> None:
-    """Refuse rows that no store could keep, before anything is written.
-
-    Raises:
-        ValueError: a row is neither waiting nor ended, or has no job or identity.
-    """
-    for row in rows:
-        if row.state is not State.PENDING and not is_end(row.state):
-            raise ValueError(f"occurrence {row.identity!r} of job {row.job!r} cannot be added as {row.state}")
-        if not row.job or not row.identity:
-            raise ValueError("an occurrence needs a job and an identity")
 
 
 def add(tx: Transaction, rows: Sequence[NewOccurrence]) -> list[Added]:

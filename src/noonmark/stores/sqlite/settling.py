@@ -10,16 +10,13 @@ from collections.abc import Sequence
 
 from noonmark.core.lifecycle import effective_event, is_end, next_state
 from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, State, Verdict
+from noonmark.core.wellformed import STARTS
 from noonmark.stores.sqlite import adding, alerts, attempts, claims, ending, facts, ledger
 from noonmark.stores.sqlite.ending import Line
 from noonmark.stores.sqlite.transaction import Transaction
 
 CANCEL_WITHIN: Micros = SECOND
 """A cancel that was noted between a look and its park is carried out by another look this soon."""
-STARTS = frozenset({Event.START, Event.TAKEOVER})
-NEED_DUE_AT = frozenset({Event.PARK, Event.FAIL_RETRY, Event.HAND_BACK})
-SETTLED = STARTS | NEED_DUE_AT | {Event.SKIP, Event.MISS, Event.SUCCEED, Event.FAIL_MANUAL, Event.CANCEL}
-"""What a worker may say; the other events are a person's, see ``acting``."""
 
 SUCCEED = (
     "UPDATE occurrence SET state = 'SUCCESS', due_at = NULL, ended_at = ?1, holder = '', answered = fence,"
@@ -36,26 +33,6 @@ _WAIT = (
     "UPDATE occurrence SET state = ?, due_at = ?, holder = '', looking = 0, frontier = ?, attempt = ?, verdict = ?,"
     " code = ?, detail = ?, result = ?, error = ?, waits = ?, answered = ? WHERE id = ?"
 )
-
-
-def check(items: Sequence[Settlement]) -> None:
-    """Refuse settlements that say too little, before anything is written.
-
-    Raises:
-        ValueError: a start without lease or gates, a wait without due_at, or an event that is not a worker's to say.
-    """
-    for item in items:
-        event = item.event
-        if event is Event.SUCCEED:
-            continue
-        if event not in SETTLED:
-            raise ValueError(f"{event} is not settled, it is acted")
-        if event in STARTS and (item.gates is None or item.lease <= 0):
-            raise ValueError(f"{event} of occurrence {item.occurrence_id} needs gates and a lease")
-        if event in NEED_DUE_AT and item.due_at is None:
-            raise ValueError(f"{event} of occurrence {item.occurrence_id} needs due_at")
-        for new in item.adds:
-            adding.check((new,))
 
 
 def settle(tx: Transaction, worker: str, items: Sequence[Settlement]) -> list[Settled]:

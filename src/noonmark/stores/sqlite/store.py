@@ -34,6 +34,7 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.core.wellformed import check_act, check_rows, check_settlements
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.doctor import Finding
@@ -133,7 +134,7 @@ class SqliteStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        adding.check(rows)
+        check_rows(rows)
         return self._once(
             f"add:{request_id}",
             at,
@@ -144,7 +145,7 @@ class SqliteStore:
 
     def add_within(self, connection: object, request_id: str, rows: Sequence[NewOccurrence]) -> list[Added]:
         """Do what ``add`` does inside the caller's transaction; see ``ports.store.CallerTransactions``."""
-        adding.check(rows)
+        check_rows(rows)
         name = f"add:{request_id}"
         with errors.translating(str(self._path)), caller.joined(connection, self._path, self._driver) as own:
             tx = self._main.transaction(own)
@@ -203,7 +204,7 @@ class SqliteStore:
         self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        settling.check(items)
+        check_settlements(items)
         return self._once(
             f"settle:{request_id}",
             at,
@@ -237,7 +238,7 @@ class SqliteStore:
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
         for change in changes:
-            adding.check((*change.frontiers, *change.adds))
+            check_rows((*change.frontiers, *change.adds))
         return self._once(
             f"activate:{request_id}",
             at,
@@ -248,7 +249,7 @@ class SqliteStore:
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        acting.check(act)
+        check_act(act)
         return self._once(
             f"act:{request_id}",
             at,

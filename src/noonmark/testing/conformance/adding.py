@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from noonmark.core.model import Event, Origin, State
-from noonmark.testing.conformance.harness import Harness
+from noonmark.core.model import Event, Origin, Query, State
+from noonmark.testing.conformance.harness import Harness, is_refused
 
 STORED_AS_GIVEN = (
     *("job", "subject", "identity", "key", "scheduled_for", "due_at", "nominal", "business_date", "params", "origin"),
@@ -267,3 +268,10 @@ def text_of_every_script_comes_back_as_it_was(harness: Harness) -> None:
     key, params = "report:早安:☕", '{"q": "¿qué?\\u0000", "r": "准点"}'
     row = harness.row(harness.add_one(harness.caller_row(key=key, params=params, subject="渠道=运维")))
     assert (row.key, row.params, row.subject) == (key, params, "渠道=运维")
+
+
+def a_batch_with_a_row_that_makes_no_sense_adds_nothing(harness: Harness) -> None:
+    wrongs: tuple[dict[str, Any], ...] = ({"state": State.RUNNING}, {"identity": ""}, {"job": ""})
+    for wrong in wrongs:
+        assert is_refused(partial(harness.add, harness.caller_row("a"), harness.caller_row("b", **wrong))), wrong
+    assert harness.store.occurrences(Query()) == []

@@ -208,3 +208,12 @@ def collect(topic: ModuleType, argument: str = "harness") -> Iterable[Case]:
             continue
         if function.__module__ == topic.__name__ and list(inspect.signature(function).parameters) == [argument]:
             yield Case(topic=name, name=function_name, run=function)
+
+
+def is_refused(verb: Callable[[], object]) -> bool:
+    """Return True when the verb is told to make no sense."""
+    try:
+        verb()
+    except ValueError:
+        return True
+    return False

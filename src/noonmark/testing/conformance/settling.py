@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from noonmark.core.model import AlertWrite, Event, FactWrite, State
 from noonmark.testing.builders import LEASE, make_end, make_start
-from noonmark.testing.conformance.harness import Harness
+from noonmark.testing.conformance.harness import Harness, is_refused
 
 
 def a_start_makes_the_looked_at_row_run(harness: Harness) -> None:
@@ -376,3 +377,11 @@ def a_settlement_may_leave_no_ledger_line(harness: Harness) -> None:
     look = harness.looked_at()
     harness.end(look, Event.PARK, due_at=harness.at(9), ledger=False)
     assert harness.story(look.id).ledger == ()
+
+
+def a_batch_with_an_outcome_that_says_too_little_applies_nothing(harness: Harness) -> None:
+    harness.activate()
+    run, other = harness.running("a"), harness.running("b")
+    for event in (Event.START, Event.PARK, Event.FAIL_RETRY, Event.HAND_BACK, Event.MARK_DONE):
+        assert is_refused(partial(harness.settle, make_end(run), make_end(other, event))), event
+    assert [harness.row(each.id).state for each in (run, other)] == [State.RUNNING, State.RUNNING]

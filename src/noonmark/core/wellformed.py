@@ -1,4 +1,4 @@
-"""What no store could keep is refused before anything is sent."""
+"""What every store refuses before it writes anything: verbs whose arguments make no sense."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ STARTS = frozenset({Event.START, Event.TAKEOVER})
 NEED_DUE_AT = frozenset({Event.PARK, Event.FAIL_RETRY, Event.HAND_BACK})
 SETTLED = STARTS | NEED_DUE_AT | {Event.SKIP, Event.MISS, Event.SUCCEED, Event.FAIL_MANUAL, Event.CANCEL}
 """What a worker may say; the other events are a person's."""
-ACTS = frozenset({"retry", "cancel", "pause", "resume", "end_job", "mark_done", "mark_skip", "mark_handled"})
+MARKS = {
+    "mark_done": (Event.MARK_DONE, "marked_done"),
+    "mark_skip": (Event.MARK_SKIP, "marked_skip"),
+    "mark_handled": (Event.MARK_HANDLED, "marked_handled"),
+}
+"""A person's marks: the event each one is, and the code of its reason."""
+ACTS = frozenset({"retry", "cancel", "pause", "resume", "end_job", *MARKS})
 
 
-def rows(wanted: Iterable[NewOccurrence]) -> None:
+def check_rows(wanted: Iterable[NewOccurrence]) -> None:
     """Check rows to be added.
 
     Raises:
@@ -27,7 +33,7 @@ def rows(wanted: Iterable[NewOccurrence]) -> None:
             raise ValueError("an occurrence needs a job and an identity")
 
 
-def settlements(items: Sequence[Settlement]) -> None:
+def check_settlements(items: Sequence[Settlement]) -> None:
     """Check outcomes.
 
     Raises:
@@ -43,10 +49,10 @@ def settlements(items: Sequence[Settlement]) -> None:
             raise ValueError(f"{event} of occurrence {item.occurrence_id} needs gates and a lease")
         if event in NEED_DUE_AT and item.due_at is None:
             raise ValueError(f"{event} of occurrence {item.occurrence_id} needs due_at")
-        rows(item.adds)
+        check_rows(item.adds)
 
 
-def act(wish: Act) -> None:
+def check_act(wish: Act) -> None:
     """Check a person's act.
 
     Raises:
@@ -54,4 +60,4 @@ def act(wish: Act) -> None:
     """
     if wish.kind not in ACTS:
         raise ValueError(f"no such act: {wish.kind!r}; there are {', '.join(sorted(ACTS))}")
-    rows(wish.adds)
+    check_rows(wish.adds)
