@@ -16,6 +16,7 @@ from psycopg.adapt import PyFormat
 from psycopg.pq import Format, TransactionStatus
 from psycopg.rows import tuple_row
 
+from noonmark.core import remembered
 from noonmark.core.model import SECOND, Added, Micros, NewOccurrence
 from noonmark.stores.postgres import adding, errors, requests, writing
 from noonmark.stores.postgres.address import Address
@@ -112,13 +113,13 @@ def _add_once(guest: Guest, name: str, rows: Sequence[NewOccurrence], fixed: Mic
     server, mark, _, answered_at, answer = opened[0]  # a clock that is behind is written down by the workers
     now, first = read_opening((server, mark, server, answered_at, answer), fixed, KEPT)
     if first is not None:
-        return requests.added_from_plain(json.loads(first))
+        return remembered.added_from_plain(json.loads(first))
     tx = Transaction(guest, now, timed=fixed is None)
     desk = Desk(tx)
     lay(desk, adding.wanted(rows))
     added = adding.add(desk, rows)
     writing.write(desk)
-    requests.remember(tx, name, requests.added_to_plain(added))
+    requests.remember(tx, name, remembered.added_to_plain(added))
     told: list[Statement] = []
     if tx.earliest is not None and tx.earliest < now + LOOKED_AT_ANYWAY:
         told = [(_TELL, (guest.address.channel,))]

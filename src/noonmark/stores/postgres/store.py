@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
+from noonmark.core import remembered
 from noonmark.core.model import (
     Act,
     Acted,
@@ -126,8 +127,8 @@ class PostgresStore:
             at,
             adding.wanted(rows),
             lambda desk: adding.add(desk, rows),
-            requests.added_to_plain,
-            lambda _session, plain: requests.added_from_plain(plain),
+            remembered.added_to_plain,
+            lambda _session, plain: remembered.added_from_plain(plain),
         )
 
     def take(
@@ -183,12 +184,12 @@ class PostgresStore:
             statements = settling.succeeding(plain, fixed) if plain else []
             tx, found = Transaction.begin(session, name, fixed, *statements, kept=KEPT)
             if tx.first is not None:
-                return requests.settled_from_plain(json.loads(tx.first))
+                return remembered.settled_from_plain(json.loads(tx.first))
             done = frozenset((row[0], row[1]) for row in found[1]) if plain else frozenset()
             if done:
                 settling.record(tx, worker, plain, done)
             answers = _answers(tx, worker, items, done)
-            requests.remember(tx, name, requests.settled_to_plain(answers))
+            requests.remember(tx, name, remembered.settled_to_plain(answers))
             tx.finish()
             return answers
 
@@ -238,8 +239,8 @@ class PostgresStore:
             at,
             acting.wanted(act),
             lambda desk: acting.act(desk, request_id, act),
-            requests.acted_to_plain,
-            lambda _session, plain: requests.acted_from_plain(plain),
+            remembered.acted_to_plain,
+            lambda _session, plain: remembered.acted_from_plain(plain),
         )
 
     def note_if_held(

@@ -1,17 +1,14 @@
 """First answers by request id, so that a repeated verb changes nothing.
 
-Rule of the file: an answer is compact JSON.  Equal neighbours are folded, since five hundred equal successes are one
-sentence; nothing is stored for a take that leased nothing.
+Rule of the file: an answer is compact JSON (``core.remembered``); nothing is stored for a take that leased nothing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
-from noonmark.core.model import HOUR, Acted, Added, Micros, Settled, State
+from noonmark.core.model import HOUR, Micros
 from noonmark.stores.sqlite.transaction import Reads, Transaction
 
 KEPT: Micros = HOUR
@@ -43,56 +40,3 @@ def prune(tx: Transaction, at_most: int) -> None:
         "DELETE FROM request WHERE rowid IN (SELECT rowid FROM request WHERE at < ? ORDER BY at LIMIT ?)",
         (tx.now - KEPT, at_most),
     )
-
-
-def _fold(answers: Sequence[Any]) -> list[list[Any]]:
-    """Return runs as [length, answer]."""
-    runs: list[list[Any]] = []
-    previous: Any = None
-    for answer in answers:
-        if answer is previous or (runs and answer == previous):
-            runs[-1][0] += 1
-        else:
-            runs.append([1, answer])
-            previous = answer
-    return runs
-
-
-def _unfold(runs: Sequence[Sequence[Any]]) -> list[Any]:
-    return [answer for length, answer in runs for _ in range(length)]
-
-
-def settled_to_plain(answers: Sequence[Settled]) -> Any:
-    """Return the answers of a settle, folded."""
-    return [[length, asdict(answer)] for length, answer in _fold(answers)]
-
-
-def settled_from_plain(_tx: Transaction, plain: Any) -> list[Settled]:
-    """Return the answers of a settle as first given."""
-    runs = []
-    for length, fields in plain:
-        state = fields["state"]
-        fields |= {"changed": tuple(fields["changed"]), "state": None if state is None else State(state)}
-        runs.append((length, Settled(**fields)))
-    return _unfold(runs)
-
-
-def added_to_plain(answers: Sequence[Added]) -> Any:
-    """Return the answers of an add."""
-    return [[answer.outcome, answer.id, answer.duplicate_of] for answer in answers]
-
-
-def added_from_plain(_tx: Transaction, plain: Any) -> list[Added]:
-    """Return the answers of an add as first given."""
-    return [Added(outcome=outcome, id=row, duplicate_of=holder) for outcome, row, holder in plain]
-
-
-def acted_to_plain(answer: Acted) -> Any:
-    """Return the answer to an act."""
-    return [answer.outcome, list(answer.ids), answer.state]
-
-
-def acted_from_plain(_tx: Transaction, plain: Any) -> Acted:
-    """Return the answer to an act as first given."""
-    outcome, ids, state = plain
-    return Acted(outcome=outcome, ids=tuple(ids), state=None if state is None else State(state))

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from noonmark.core import remembered
 from noonmark.core.model import (
     Act,
     Acted,
@@ -139,8 +140,8 @@ class SqliteStore:
             f"add:{request_id}",
             at,
             lambda tx: adding.add(tx, rows),
-            requests.added_to_plain,
-            requests.added_from_plain,
+            remembered.added_to_plain,
+            lambda _tx, plain: remembered.added_from_plain(plain),
         )
 
     def add_within(self, connection: object, request_id: str, rows: Sequence[NewOccurrence]) -> list[Added]:
@@ -151,9 +152,9 @@ class SqliteStore:
             tx = self._main.transaction(own)
             first = requests.recall(tx, name)
             if first is not None:
-                return requests.added_from_plain(tx, first)
+                return remembered.added_from_plain(first)
             answer = adding.add(tx, rows)
-            requests.remember(tx, name, requests.added_to_plain(answer))
+            requests.remember(tx, name, remembered.added_to_plain(answer))
             tx.finish()
         if tx.is_news:
             self._lookout.wait_for(name)
@@ -209,8 +210,8 @@ class SqliteStore:
             f"settle:{request_id}",
             at,
             lambda tx: settling.settle(tx, worker, items),
-            requests.settled_to_plain,
-            requests.settled_from_plain,
+            remembered.settled_to_plain,
+            lambda _tx, plain: remembered.settled_from_plain(plain),
         )
 
     def renew(self, worker: str, leases: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
@@ -254,8 +255,8 @@ class SqliteStore:
             f"act:{request_id}",
             at,
             lambda tx: acting.act(tx, request_id, act),
-            requests.acted_to_plain,
-            requests.acted_from_plain,
+            remembered.acted_to_plain,
+            lambda _tx, plain: remembered.acted_from_plain(plain),
         )
 
     def note_if_held(
