@@ -122,7 +122,7 @@ def _refuse_half_a_copy(store: Store) -> None:
         return
     try:
         state = read()
-        if state is not None and state.cursor is not None:
+        if state is not None and state.is_under_way:
             raise StoreUnusable(
                 f"cannot use the store {store.url}: a copy into it is not finished. "
                 "Finish it: noonmark store copy FROM TO --go"

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from noonmark.core.model import SECOND
+from noonmark.engine.farewell import AFTER_GRACE
 from noonmark.faces.cli.lazy import COMMANDS
 from noonmark.wiring import trial_url
 
@@ -84,7 +86,8 @@ def test_urls_lead_to_the_service_of_the_profile(compose: Any) -> None:
 
 def test_workers_get_longer_to_stop_than_runs_get_to_finish(compose: Any) -> None:
     for worker in workers(compose).values():
-        assert int(worker["stop_grace_period"].removesuffix("s")) > 30
+        patience = int(worker["stop_grace_period"].removesuffix("s")) * SECOND
+        assert patience > 30 * SECOND + AFTER_GRACE
 
 
 def test_the_image_is_built_from_what_is_here_and_runs_the_command_line(compose: Any) -> None:

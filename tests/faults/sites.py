@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ class Kind:
     name: str
     start: Callable[[], Server]
     commits: bytes
-    impatient: dict[str, str] = field(default_factory=dict)
 
 
 KINDS = {

@@ -33,7 +33,7 @@ class Line:
         self.kind = kind
         self.proxy = proxy
         self.direct: Store = open_store(server.url)
-        self.store: Store = open_store(through(server, proxy, **kind.impatient))
+        self.store: Store = open_store(through(server, proxy))
         self.direct.activate("activate", [make_activation(effective_at=self.direct.now())], actor="ada")
 
     def row(self, occurrence_id: int) -> Occurrence:
@@ -256,10 +256,10 @@ def test_a_verb_into_a_black_hole_ends_in_bounded_time_and_has_one_outcome(verb:
 
 
 def test_opening_a_store_behind_a_black_hole_ends_in_bounded_time(served: tuple[Kind, Server]) -> None:
-    kind, server = served
+    _, server = served
     with Proxy(server.port) as proxy:
         proxy.blackhole()
         began = time.monotonic()
         with pytest.raises(StoreUnreachable):
-            open_store(through(server, proxy, **kind.impatient))
+            open_store(through(server, proxy))
         assert time.monotonic() - began < BOUND

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from noonmark.testing import servers
 from noonmark.testing.servers import Server, ServerError, free_port, wait_until
+from noonmark.testing.servers import server as launching
 from noonmark.testing.servers.server import children, is_alive
 
 STARTERS: dict[str, Callable[[], Server]] = {
@@ -183,6 +185,22 @@ def test_a_server_that_ended_by_itself_is_started_again_and_none_is_killed_twice
     server.close()
     with pytest.raises(ServerError, match="closed"):
         server.start()
+
+
+class Stubborn(servers.Redis):
+    """A server that takes no notice when it is asked to stop."""
+
+    def _stop_signal(self) -> signal.Signals:
+        return signal.SIGCONT
+
+
+def test_a_server_that_does_not_stop_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launching, "STOP_PATIENCE", 0.5)
+    with Stubborn(kind="valkey") as server:
+        pid, folder = server.pid, server.folder
+        server.stop()
+        assert not is_alive(pid)
+    assert not folder.exists()
 
 
 def test_a_missing_version_is_an_error_with_the_remedy() -> None:

@@ -53,7 +53,6 @@ _REASONS = {
     "user name or password are wrong": "用户名或密码错误",
     "its memory is full": "它的内存已满",
     "a key of this namespace holds something else": "该命名空间的键存着别的内容",
-    "it cannot run scripts": "它无法执行脚本",
     "it has no database of this number": "没有这个编号的数据库",
     "it does not know a command that is needed": "它不认识所需的命令",
     "it is no cluster": "它不是集群",

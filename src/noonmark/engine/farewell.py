@@ -1,7 +1,7 @@
 """How a worker ends: runs may finish, the rest is handed back, and nobody waits for a store that is away.
 
-Promise: a stop ends.  What the worker holds it waits for as long as the grace allows; when it holds nothing, a store
-that does not answer delays the end by two seconds.
+Promise: a stop ends.  What the worker holds it waits for as long as the grace allows, and ``AFTER_GRACE`` at most to hand
+back and record the rest; when it holds nothing, a store that does not answer delays the end by two seconds.
 
 Rule of the file: belongs to the engine's loop; the moments are those of the boot clock.
 """
@@ -24,6 +24,14 @@ from noonmark.ports.clock import Clock
 
 PATIENCE: Micros = 2 * SECOND
 """How long a worker that stops tries to reach a store that does not answer."""
+TOLD: Micros = 2 * SECOND
+"""How long a run that is handed back gets to end by itself, once it was told."""
+LEAVING: Micros = 3 * SECOND
+"""How long all of them are waited for: a little longer, so that those who end in time are recorded as they ended."""
+RECORDING: Micros = 10 * SECOND
+"""How long outcomes are waited for that the store has not taken yet: as long as it waits for somebody's transaction."""
+AFTER_GRACE: Micros = LEAVING + RECORDING + PATIENCE
+"""How much longer than its grace a stop can take at most; whoever kills workers that do not end waits for both."""
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -63,12 +71,12 @@ class Farewell:
         left = [run for run in self._roster.active if not run.stop_reason]
         if left:
             _LOG.info("%d runs are handed back", len(left))
-        self._roster.stop(left, "handed_back", patience=2 * SECOND)
+        self._roster.stop(left, "handed_back", patience=TOLD)
         self.handed_back = len(left)
-        await self._until(lambda: not self._roster.active, lambda: 3 * SECOND)
+        await self._until(lambda: not self._roster.active, lambda: LEAVING)
         for run in list(self._roster.active):
             self._roster.give_up(run)
-        await self._until(lambda: not self._busy(), lambda: 10 * SECOND)
+        await self._until(lambda: not self._busy(), lambda: RECORDING)
         await self.say_ended()
 
     async def say_ended(self) -> None:

@@ -32,7 +32,8 @@ RETRY_FIRST = 0.05
 RETRY_LONGEST = 0.5  # so that the first run comes within one second of the store's return
 RETRY_UNUSABLE = 3.0  # asking often mends nothing, and a server may lock out who fails to log in too often
 MENDING: Micros = 30 * SECOND
-"""How long a store that served before may say that it cannot: a lease's length, after which the worker holds nothing."""
+"""How long a store that served before may say that it cannot: the usual lease's length.  A run whose lease is
+longer is taken over when that ends."""
 _LOG = logging.getLogger("noonmark.engine")
 
 

@@ -46,7 +46,7 @@ class Plan:
     @property
     def goes_on(self) -> bool:
         """True when an earlier copy of this source was cut."""
-        return self.state is not None and self.state.source == self.source_id and self.state.cursor is not None
+        return self.state is not None and self.state.source == self.source_id and self.state.is_under_way
 
     @property
     def is_foreign(self) -> bool:

@@ -43,8 +43,10 @@ class JobLockSource:
             return _Kept(lock(name, ttl=timedelta(microseconds=rule.ttl), at=url, on_lost=on_lost).acquire())
         except LockTaken:
             return None
+        except LockError:
+            raise
         except (ValueError, TypeError) as error:
-            raise error if isinstance(error, LockError) else LockUrlError(str(error)) from error
+            raise LockUrlError(str(error)) from error
 
     def place(self, rule: LockRule) -> str:
         """Return where the rule's lock is, without secrets."""

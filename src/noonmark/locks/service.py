@@ -187,10 +187,11 @@ def service_at(url: str, open_it: Callable[[str], Locks]) -> Service:
 
 def service_of(locks: Locks) -> Service:
     """Return the one service of this process around an opened ``Locks``, so that its waiters hear of each other."""
-    found = _around.get(id(locks))
-    if found is None or found.locks is not locks:
-        found = _around[id(locks)] = Service(locks)
-    return found
+    with _opening:
+        found = _around.get(id(locks))
+        if found is None or found.locks is not locks:
+            found = _around[id(locks)] = Service(locks)
+        return found
 
 
 def close() -> None:

@@ -80,6 +80,11 @@ class Import:
     source: str
     cursor: str | None
 
+    @property
+    def is_under_way(self) -> bool:
+        """True while something is still to come, so that nobody can work with the namespace."""
+        return self.cursor is not None
+
 
 class Archive(Protocol):
     """What a store offers beside its verbs so that a namespace can move.  Every store of noonmark has it."""

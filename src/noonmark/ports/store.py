@@ -201,7 +201,7 @@ class Store(Protocol):
 
         ``flag:NAME`` and ``success:JOB:SUBJECT:DATE`` are stored facts.  ``key:KEY`` has as value a dict with
         occurrence_id, state, generation, origin, job, ended_at of the claim's holder.  ``slot:JOB:SUBJECT`` has the
-        occupant's occurrence_id, run since.  ``worker:ID`` has the WorkerInfo fields host, pid, process_started, boot_id,
+        occupant's occurrence_id and since.  ``worker:ID`` has the WorkerInfo fields host, pid, process_started, boot_id,
         until, ended_at.
         """
         ...

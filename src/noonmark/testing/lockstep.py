@@ -368,7 +368,7 @@ class Lockstep(RuleBasedStateMachine):
         for name, fact in found.items():
             value = fact.value
             if isinstance(value, dict) and "occurrence_id" in value:
-                value = {**value, "occurrence_id": twin.spots[value["occurrence_id"]], "run": ""}
+                value = {**value, "occurrence_id": twin.spots[value["occurrence_id"]]}
             plain[name] = (value, fact.version if name in FLAGS else 0)
         return plain
 

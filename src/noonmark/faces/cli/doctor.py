@@ -50,7 +50,7 @@ def _examine(here: Session, app: str | None) -> list[Finding]:
     from noonmark.explain.doctor import examine, of_this_machine
     from noonmark.ports.clock import SystemClock
     from noonmark.ports.doctor import Finding
-    from noonmark.ports.store import StoreUnreachable, StoreUnusable
+    from noonmark.ports.store import StoreUnusable
 
     try:
         own = version("noonmark")
@@ -60,13 +60,11 @@ def _examine(here: Session, app: str | None) -> list[Finding]:
     declared = _declared(app)
     try:
         store = open_at(here.settings.store_url, unfinished=True)
-    except StoreUnreachable:
-        raise
     except StoreUnusable as refused:
         return [*found, Finding(code="store_refused", level="refuse", sentence=str(refused))]
     try:
         state = store.import_state() if hasattr(store, "import_state") else None
-        if state is not None and state.cursor is not None:
+        if state is not None and state.is_under_way:
             sentence = "A copy into this store is not finished; nobody can work with it yet."
             remedy = "Finish it: noonmark store copy FROM TO --go"
             found.append(Finding(code="copy_unfinished", level="refuse", sentence=sentence, remedy=remedy))

@@ -28,7 +28,6 @@ PASSING = {
     "BUSY": "the server is busy with a script",
     "NOREPLICAS": "too few replicas are in step (min-replicas-to-write)",
     "MISCONF": "the server cannot save its data and refuses writes; look at its log and its disk",
-    "UNKILLABLE": "the server is busy with a script",
     "NOSCRIPT": "the server has forgotten a script",
     "UNBLOCKED": "a failover interrupted the wait for a replica",
 }
@@ -46,7 +45,6 @@ FOR_A_PERSON = {
         "Raise maxmemory, or remove what else lives in this server; nothing of the last change was kept.",
     ),
     "WRONGTYPE": ("a key of this namespace holds something else", "Choose another namespace: ...?namespace=name."),
-    "NOTBUSY": ("it cannot run scripts", "Use Redis 6.2 or newer, or Valkey."),
 }
 
 
@@ -81,8 +79,8 @@ def translated(url: str, error: Exception) -> StoreError:
         return unreachable(url, PASSING["READONLY"])
     if isinstance(error, exceptions.TryAgainError):
         return unreachable(url, PASSING["TRYAGAIN"])
-    if isinstance(error, exceptions.AskError):
-        return unreachable(url, PASSING["MOVED"])
+    if isinstance(error, exceptions.AskError):  # MovedError is one, too
+        return unreachable(url, PASSING["MOVED" if isinstance(error, exceptions.MovedError) else "ASK"])
     if isinstance(error, exceptions.ClusterDownError):
         return unreachable(url, PASSING["CLUSTERDOWN"])
     if isinstance(error, (exceptions.ConnectionError, exceptions.TimeoutError, OSError)):

@@ -267,7 +267,7 @@ def fact(name: str, answer: Plain) -> Fact:
     if kind == "key":
         value = dict(zip(("occurrence_id", "state", "generation", "origin", "job", "ended_at"), rest, strict=True))
     elif kind == "slot":
-        value = {"occurrence_id": rest[0], "run": f"r{rest[0]}", "since": rest[1]}
+        value = {"occurrence_id": rest[0], "since": rest[1]}
     elif kind == "pause":
         value = {"paused": rest[0] == 1, "paused_at": rest[1], "resumed_at": rest[2], "reason": rest[3]}
     else:

@@ -126,7 +126,7 @@ def a_slot_can_be_read_as_a_fact(harness: Harness) -> None:
     look = harness.looked_at()
     harness.start(look, slot="slot:job:channel=ops")
     facts = harness.store.facts(["slot:job:channel=ops", "slot:job:"])
-    assert facts["slot:job:channel=ops"].value["occurrence_id"] == look.id
+    assert facts["slot:job:channel=ops"].value == {"occurrence_id": look.id, "since": harness.at(0)}
     assert facts["slot:job:"].value is None
 
 

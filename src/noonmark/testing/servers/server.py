@@ -172,7 +172,8 @@ class Server:
             self._process.wait(STOP_PATIENCE)
         except subprocess.TimeoutExpired:
             self.kill()
-        self._reap()
+        else:
+            self._reap()
 
     def kill(self) -> None:
         """End it and its children by SIGKILL, as a crash would, and wait until they are gone."""
