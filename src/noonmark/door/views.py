@@ -170,7 +170,7 @@ def worker_view(worker: model.WorkerInfo, now: model.Micros) -> WorkerView:
         name=worker.name,
         host=worker.host,
         pid=worker.pid,
-        is_alive=worker.ended_at is None and now < worker.until,
+        is_alive=worker.is_awake(now),
         started_at=times.to_datetime(worker.started_at),
         seen_at=times.to_datetime(worker.seen_at),
         until=times.to_datetime(worker.until),

@@ -14,14 +14,13 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from noonmark.core.model import SECOND, Micros, Renewal, WorkerInfo
+from noonmark.core.model import FAR, SECOND, Micros, Renewal, WorkerInfo
 from noonmark.engine.runs import Run
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Store, StoreError
 
 HEARTBEAT_TTL: Micros = 30 * SECOND
 _LONGEST_NAP: Micros = 10 * SECOND
-_FAR: Micros = 1 << 62
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -175,7 +174,7 @@ class Keeper(threading.Thread):
     def run(self) -> None:
         """Repeat the duty until ``end``."""
         while not self._ended.is_set():
-            self._planned = _FAR  # a hint that arrives during the round must not be lost to the round's own plan
+            self._planned = FAR  # a hint that arrives during the round must not be lost to the round's own plan
             self._wake.clear()
             try:
                 upcoming = self._duty.keep_once()

@@ -151,8 +151,8 @@ class Looker:
             return
         self._asked_elsewhere = now
         workers = await self._gate.call(self._store.workers)
-        living = [info for info in workers if info.ended_at is None and info.until > self._now()]
-        self._elsewhere = frozenset(name for info in living if info.id != self._worker for name in info.jobs)
+        awake = [info for info in workers if info.is_awake(self._now())]
+        self._elsewhere = frozenset(name for info in awake if info.id != self._worker for name in info.jobs)
 
     # -- before deciding ----------------------------------------------------------------------------
 

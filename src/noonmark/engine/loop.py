@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from noonmark.core.model import (
+    FAR,
     LOOK_LEASE,
     SECOND,
     Event,
@@ -40,7 +41,7 @@ from noonmark.engine.look import Looker
 from noonmark.engine.pace import Pace
 from noonmark.engine.recording import Recorder
 from noonmark.engine.registry import Handler, Registry
-from noonmark.engine.roster import FAR, Roster
+from noonmark.engine.roster import Roster
 from noonmark.engine.rules import Rules
 from noonmark.engine.runs import Run
 from noonmark.engine.signals import Observer, Started, Stopped, tell

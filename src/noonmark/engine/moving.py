@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from noonmark.core.model import Micros, WorkerInfo
+from noonmark.core.model import Micros
 from noonmark.ports.archive import KINDS, Archive, Import
 from noonmark.ports.store import Store
 
@@ -88,10 +88,7 @@ def awake(store: Store) -> tuple[str, ...]:
     """Return the names of the workers that live there; one that was killed counts until its heartbeat lapses."""
     now = store.now()
 
-    def lives(worker: WorkerInfo) -> bool:
-        return worker.ended_at is None and worker.until > now
-
-    return tuple(worker.name for worker in store.workers() if lives(worker))
+    return tuple(worker.name for worker in store.workers() if worker.is_awake(now))
 
 
 def copy(source: Movable, target: Movable, *, progress: Callable[[int], None], limit: int = PAGE) -> int:

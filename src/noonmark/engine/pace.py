@@ -12,8 +12,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 
-from noonmark.core.model import SECOND, Micros, Taken
-from noonmark.engine.roster import FAR
+from noonmark.core.model import FAR, SECOND, Micros, Taken
 from noonmark.engine.signals import Idle, Observer, tell
 from noonmark.ports.clock import Clock
 

@@ -12,13 +12,12 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 
-from noonmark.core.model import MINUTE, SECOND, Micros
+from noonmark.core.model import FAR, MINUTE, SECOND, Micros
 from noonmark.engine.executor import Executor, Inbox
 from noonmark.engine.runs import Finish, Run
 from noonmark.engine.signals import Lost, Observer, tell
 from noonmark.ports.clock import Clock
 
-FAR: Micros = 1 << 62
 STOP_GRACE: Micros = 5 * SECOND
 """How long a run that was told to stop may take before the engine goes on without it."""
 _LOG = logging.getLogger("noonmark.engine")

@@ -27,11 +27,6 @@ def life(worker: WorkerInfo, now: Micros) -> tuple[Micros, Micros]:
     return worker.started_at, (now if worker.until > now else max(worker.started_at, worker.seen_at))
 
 
-def is_awake(worker: WorkerInfo, now: Micros) -> bool:
-    """Return True while the worker counts as alive."""
-    return worker.ended_at is None and worker.until > now
-
-
 def awake_spans(workers: Iterable[WorkerInfo], now: Micros) -> list[tuple[Micros, Micros]]:
     """Return merged, ordered intervals in which at least one worker lived."""
     merged: list[tuple[Micros, Micros]] = []
@@ -61,5 +56,5 @@ def asleep_at(workers: Iterable[WorkerInfo], moment: Micros, now: Micros) -> Spa
 
 def alive_with(workers: Iterable[WorkerInfo], job: str, now: Micros) -> tuple[int, int]:
     """Return how many workers are awake, and how many of them run ``job``."""
-    awake = [worker for worker in workers if is_awake(worker, now)]
+    awake = [worker for worker in workers if worker.is_awake(now)]
     return len(awake), sum(1 for worker in awake if job in worker.jobs)

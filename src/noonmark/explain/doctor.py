@@ -14,7 +14,6 @@ from importlib import metadata
 from noonmark.core.codec import digest
 from noonmark.core.model import SECOND, Cron, Every, Job, JobRow, Micros, Query, WorkerInfo
 from noonmark.core.times import tzdata_version
-from noonmark.explain.awake import is_awake
 from noonmark.explain.find import read_rule
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Diagnoses, Finding
@@ -42,7 +41,7 @@ _DURABILITY = (
         Capability.DURABLE_PROCESS,
         "durability_process",
         "What was acknowledged survives the end of the store's process; a power cut may cost the last moments.",
-        "For more: synchronous=FULL (SQLite), appendfsync always (Redis), synchronous_commit on (PostgreSQL).",
+        "For more: synchronous=FULL (SQLite), appendfsync always (Redis), fsync on (PostgreSQL).",
     ),
 )
 
@@ -58,7 +57,7 @@ def examine(store: Store, clock: Clock, declared: Iterable[Job] = (), *, version
     """
     own = store.diagnose() if isinstance(store, Diagnoses) else []
     now = store.now()
-    workers = [worker for worker in store.workers() if is_awake(worker, now)]
+    workers = [worker for worker in store.workers() if worker.is_awake(now)]
     rows = store.jobs()
     return [
         *own,

@@ -9,7 +9,7 @@ import json
 
 from noonmark.core import phrasing
 from noonmark.core.model import Attempt, LedgerLine, Origin, State
-from noonmark.explain.awake import asleep_at, is_awake
+from noonmark.explain.awake import asleep_at
 from noonmark.explain.explanation import Scene
 from noonmark.explain.voice import Voice
 
@@ -78,7 +78,7 @@ def how_lost(scene: Scene, lost: Attempt) -> str:
     if worker.ended_at is not None and worker.ended_at <= ended:
         return voice.say("worker_ended", worker=worker.name, ended=voice.moment(worker.ended_at))
     seen = voice.moment(worker.seen_at)
-    if worker.seen_at > ended or is_awake(worker, scene.now) or worker.ended_at is not None:
+    if worker.seen_at > ended or worker.is_awake(scene.now) or worker.ended_at is not None:
         return voice.say("worker_paused", worker=worker.name, seen=seen)
     return voice.say("worker_died", worker=worker.name, pid=worker.pid, seen=seen)
 

@@ -29,7 +29,7 @@ from noonmark.core.model import (
     Verdict,
     WorkerInfo,
 )
-from noonmark.explain.awake import awake_spans, is_awake
+from noonmark.explain.awake import awake_spans
 from noonmark.explain.expected import Promise, Reign, promises, reigns, worker_promises
 from noonmark.explain.find import read_rule
 from noonmark.explain.messages import message
@@ -146,7 +146,7 @@ def verify(store: Store, since: Micros, until: Micros | None = None, *, job: str
         by_job={name: dict(counts) for name, counts in sorted(reading.outcomes.items())},
         problems=tuple(sorted(reading.problems, key=lambda p: (p.kind, p.job, p.at or 0))),
         workers=len(spans),
-        died=sum(1 for w in spans if w.ended_at is None and not is_awake(w, reading.now)),
+        died=sum(1 for w in spans if w.ended_at is None and not w.is_awake(reading.now)),
         stale_refused=reading.tallies.stale_refused,
         duplicates_refused=reading.tallies.duplicates_refused,
     )
@@ -287,7 +287,7 @@ def _judge_absent(reading: _Reading, promise: Promise) -> None:
 
 def _somebody(reading: _Reading, job: str, due_at: Micros) -> bool:
     """True when a worker that runs the job has been awake for long enough since the row fell due."""
-    able = [worker for worker in reading.workers if job in worker.jobs and is_awake(worker, reading.now)]
+    able = [worker for worker in reading.workers if job in worker.jobs and worker.is_awake(reading.now)]
     return any(start <= reading.now - OVERDUE_AFTER for start, _ in awake_spans(able, reading.now)) and due_at > 0
 
 
@@ -342,7 +342,7 @@ def _subjects(reading: _Reading, job: Job) -> list[str]:
     return [
         worker.id
         for worker in reading.workers
-        if job.name in worker.jobs and is_awake(worker, reading.now) and worker.started_at < settled
+        if job.name in worker.jobs and worker.is_awake(reading.now) and worker.started_at < settled
     ]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from noonmark.core.durations import format_duration
-from noonmark.core.model import Micros
+from noonmark.core.model import FAR, Micros
 from noonmark.locks import process
 from noonmark.locks.errors import LockLost
 from noonmark.locks.service import Service
@@ -22,7 +22,6 @@ from noonmark.ports.lock import Grant, LockError
 
 RENEW_PARTS = 3
 _RETRY_PARTS, _RETRY_LEAST, _RETRY_MOST = 20, 20_000, 1_000_000
-_FAR: Micros = 1 << 62
 
 _HELD, _LOST, _RELEASED = "held", "lost", "released"
 
@@ -65,7 +64,7 @@ class Held:
         self._renew_at = self._next_renewal(asked_at, grant.validity)
 
     def _next_renewal(self, asked_at: Micros, validity: Micros) -> Micros:
-        return asked_at + min(self._ttl // RENEW_PARTS, validity // 2) if self._renews else _FAR
+        return asked_at + min(self._ttl // RENEW_PARTS, validity // 2) if self._renews else FAR
 
     # -- what the holder asks -------------------------------------------------------------------
 

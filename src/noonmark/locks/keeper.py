@@ -14,13 +14,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from noonmark.core.model import SECOND, Micros
+from noonmark.core.model import FAR, SECOND, Micros
 from noonmark.ports.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
     from noonmark.locks.held import Held
 
-_FAR: Micros = 1 << 62
 _LINGER: Micros = 5 * SECOND
 """How long the thread stays when nothing is held: a loop that locks and unlocks must not start one each time."""
 _LONGEST: Micros = 60 * SECOND
@@ -42,7 +41,7 @@ class Keeper:
         self._held: dict[int, Held] = {}
         self._mutex = threading.RLock()  # a signal handler may free a lock while its own thread is in here
         self._changed = threading.Condition(self._mutex)
-        self._wake_at: Micros = _FAR
+        self._wake_at: Micros = FAR
         self._running = False
 
     def watch(self, held: Held) -> None:
@@ -89,7 +88,7 @@ class Keeper:
             return self._next()
 
     def _next(self) -> Micros:
-        return min((held.next_at for held in self._held.values()), default=_FAR)
+        return min((held.next_at for held in self._held.values()), default=FAR)
 
     def _keep(self) -> None:
         while True:
@@ -97,7 +96,7 @@ class Keeper:
                 left = self._wake_at - self.clock.boot()
                 if left > 0:
                     told = self._changed.wait(min(left, _LONGEST if self._held else _LINGER) / SECOND)
-                    if not told and not self._held and self._wake_at == _FAR:
+                    if not told and not self._held and self._wake_at == FAR:
                         self._running = False
                         return
                     continue

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from noonmark.core.model import LockRule, Micros
+from noonmark.core.model import FAR, LockRule, Micros
 from noonmark.locks.memory import MemoryLocks
 from noonmark.ports.lock import Grant, KeptLock, LockError
 from noonmark.testing.clock import VirtualClock
-
-_FAR: Micros = 1 << 62
 
 
 class VirtualLocks:
@@ -83,7 +81,7 @@ class ReplicaLocks:
         """Renew what is due; return the boot-clock moment of the next renewal."""
         for kept in list(self.kept):
             kept.turn()
-        return min((kept.renew_at for kept in self.kept), default=_FAR)
+        return min((kept.renew_at for kept in self.kept), default=FAR)
 
 
 class _Kept:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from noonmark.core.model.base import (
     DAY,
+    FAR,
     HOUR,
     KEY_LIMIT,
     LOOK_LEASE,
@@ -60,6 +61,7 @@ from noonmark.core.model.verbs import Added, AlertWrite, FactWrite, Gates, Renew
 
 __all__ = [
     "DAY",
+    "FAR",
     "HOUR",
     "KEY_LIMIT",
     "LOOK_LEASE",

@@ -20,6 +20,9 @@ KEY_LIMIT = 512
 LOOK_LEASE: Micros = 5 * SECOND
 """How long a worker may think about a row before somebody else looks at it."""
 
+FAR: Micros = 1 << 62
+"""Later than every instant."""
+
 
 class State(StrEnum):
     """The seven states of an occurrence (five of the source document, two ends that are no runs)."""

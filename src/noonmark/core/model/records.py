@@ -28,6 +28,10 @@ class WorkerInfo:
     wall_offset: Micros = 0  # own wall clock minus store time
     jobs: tuple[str, ...] = ()
 
+    def is_awake(self, now: Micros) -> bool:
+        """Return True while the worker counts as alive at this instant of the store."""
+        return self.ended_at is None and self.until > now
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:

@@ -16,7 +16,7 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
     "durability_host": ("已确认的写入在存储所在机器断电后仍在，但磁盘损毁则会丢失。", ""),
     "durability_process": (
         "已确认的写入在存储进程结束后仍在；机器断电可能丢失最后片刻。",
-        "若要更强：synchronous=FULL（SQLite）、appendfsync always（Redis）、synchronous_commit on（PostgreSQL）。",
+        "若要更强：synchronous=FULL（SQLite）、appendfsync always（Redis）、fsync on（PostgreSQL）。",
     ),
     "durability_none": (
         "存储进程崩溃时，已确认的写入可能丢失。",

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from noonmark.core.model import SECOND, Occurrence, Query, State, WorkerInfo
-from noonmark.explain.awake import is_awake
 from noonmark.explain.render import stamp, table
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
@@ -25,7 +24,7 @@ def leases(ctx: click.Context, limit: int) -> int:
     with session(ctx) as here:
         voice = here.voice(here.one_zone or "UTC")
         rows = here.store.occurrences(Query(states=frozenset({State.RUNNING}), oldest_first=True, limit=limit))
-        workers = sorted(here.store.workers(), key=lambda w: (not is_awake(w, voice.now), -w.seen_at))[:WORKERS_SHOWN]
+        workers = sorted(here.store.workers(), key=lambda w: (not w.is_awake(voice.now), -w.seen_at))[:WORKERS_SHOWN]
         names = {worker.id: worker.name for worker in workers}
         plain = {
             "v": 1,
@@ -62,7 +61,7 @@ def _worker_cells(here: Session, worker: WorkerInfo) -> list[str]:
     state = "worker_gone"
     if worker.ended_at is not None:
         state = "worker_ended"
-    elif is_awake(worker, voice.now):
+    elif worker.is_awake(voice.now):
         state = "worker_awake"
     skew = abs(worker.wall_offset)
     clock = here.word("clock_ok") if skew < SECOND // 10 else f"{worker.wall_offset / SECOND:+.1f} s"
@@ -91,7 +90,7 @@ def _plain_worker(worker: WorkerInfo, voice: Voice) -> dict[str, Any]:
         "name": worker.name,
         "host": worker.host,
         "pid": worker.pid,
-        "awake": is_awake(worker, voice.now),
+        "awake": worker.is_awake(voice.now),
         "started": stamp(worker.started_at, voice.zone),
         "seen": stamp(worker.seen_at, voice.zone),
         "ended": stamp(worker.ended_at, voice.zone),

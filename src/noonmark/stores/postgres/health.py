@@ -1,7 +1,7 @@
 """How the server is: its version, its settings, its clock, and what a crash or a failover would cost.
 
-Rule of the file: reads only, and no guess; what the server would not say is a finding of its own.  What must not be worked
-with is refused here in the words in which opening refuses it.
+Rule of the file: reads only, and no guess; what the server would not say is a finding of its own.  What opening
+refuses or waits for (too old, a standby) is found here, too, for a server that changed after it was opened.
 """
 
 from __future__ import annotations

@@ -9,13 +9,11 @@ the commit, and a take asks for the next due moment after its commit, too: whoev
 
 from __future__ import annotations
 
-from noonmark.core.model import Micros
+from noonmark.core.model import FAR, Micros
 from noonmark.stores.postgres.arrays import numbers, texts, unescaped
 from noonmark.stores.postgres.exchange import Row
 from noonmark.stores.postgres.link import Param, Session, Statement
 
-NO_MOMENT: Micros = 1 << 62
-"""Later than every instant."""
 HELD_BACK: Micros = 5_000_000
 """How long time stands still when the server's clock went back, before the new time is believed."""
 
@@ -61,7 +59,7 @@ class Transaction:
         self.timed = timed  # by the server's own clock, not by a test's
         self.first = first  # the answer that this request was given before
         self._counts: dict[str, int] = {}
-        self._earliest = NO_MOMENT
+        self._earliest = FAR
         self._wakes = False
         self._later: list[Statement] = []
 
@@ -136,7 +134,7 @@ class Transaction:
     @property
     def earliest(self) -> Micros | None:
         """The earliest moment at which something became due; -1: a worker's own row did."""
-        return None if self._earliest == NO_MOMENT else self._earliest
+        return None if self._earliest == FAR else self._earliest
 
     def telling(self) -> list[Statement]:
         """Return the statement that tells the listeners, if there can be something to tell."""

@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from noonmark.core.model import Micros, State
+from noonmark.core.model import FAR, Micros, State
 from noonmark.stores.sqlite.drivers import AnyConnection
-
-NO_MOMENT: Micros = 1 << 62
-"""Later than every instant."""
 
 _EARLIEST = "SELECT min(due_at) FROM occurrence WHERE due_at IS NOT NULL AND worker = ''"
 
@@ -38,9 +35,9 @@ class Transaction:
         self.now = now
         self.timed = timed  # by the store's own clock, not by a test's ``at``
         self._counts: dict[str, int] = {}
-        self._earliest = NO_MOMENT
+        self._earliest = FAR
         known: Any = connection.execute(_EARLIEST).get
-        self._known: Micros = NO_MOMENT if known is None else known
+        self._known: Micros = FAR if known is None else known
 
     def due(self, moment: Micros, worker: str = "") -> None:
         """Note that a row is due at this moment now; a row of one worker is always news to it."""
