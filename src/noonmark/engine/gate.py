@@ -21,6 +21,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from noonmark.core.model import MINUTE, SECOND, Micros
 from noonmark.engine.errors import GateClosed
+from noonmark.engine.points import Point, reach
 from noonmark.engine.signals import Observer, StoreAway, StoreBack, tell
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import StoreError, StoreUnusable
@@ -175,6 +176,7 @@ class StoreGate:
                 self._wait(backoff(failures, self._dice()), error)
                 failures += 1
             else:
+                reach(Point.APPLIED)
                 self._outage.answered()
                 return answer
 

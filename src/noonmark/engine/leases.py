@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from noonmark.core.model import FAR, SECOND, Micros, Renewal, WorkerInfo
+from noonmark.engine.points import Point, reach
 from noonmark.engine.runs import Run
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Store, StoreError
@@ -142,7 +143,9 @@ class Duty:
         if not held:
             return
         wanted = [Renewal(occurrence_id=id_, fence=run.fence, lease=run.lease) for id_, run in held.items()]
+        reach(Point.RENEW_ASKED)
         answer = self.store.renew(self.worker.id, wanted)
+        reach(Point.RENEWED)
         for id_, run in held.items():
             if id_ not in answer.lost:
                 run.believe(asked)

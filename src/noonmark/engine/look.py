@@ -44,6 +44,7 @@ from noonmark.core.model import (
 from noonmark.engine.alerts import say_alerts, say_decision
 from noonmark.engine.gate import Gate
 from noonmark.engine.joblocks import Hold, JobLocks
+from noonmark.engine.points import Point, reach
 from noonmark.engine.registry import Handler
 from noonmark.engine.rules import Rules, pause_fact
 from noonmark.engine.runs import Run
@@ -129,7 +130,9 @@ class Looker:
         runs: list[Run] = []
         for round_number in range(ROUNDS):
             await self._decide(cases)
+            reach(Point.DECIDED)
             answers = await self._settle(cases)
+            reach(Point.LOOKED)
             again = []
             for case, answer in zip(cases, answers, strict=True):
                 if answer.outcome == "applied":
@@ -192,6 +195,7 @@ class Looker:
             pause = pause_fact(case.job_row)
             facts[pause.name] = pause
         now = self._now()
+        reach(Point.JUDGED_LAPSED)
         if story is not None and any(note.kind == "effects" for note in story.notes):
             verdict = Verdict.SHOULD_RUN
             return Decision(verdict=verdict, event=Event.FAIL_MANUAL, code="effects_started", detail={"lost": True})

@@ -39,6 +39,7 @@ from noonmark.engine.joblocks import Hold, JobLocks
 from noonmark.engine.leases import Book, Duty
 from noonmark.engine.look import Looker
 from noonmark.engine.pace import Pace
+from noonmark.engine.points import Point, reach
 from noonmark.engine.recording import Recorder
 from noonmark.engine.registry import Handler, Registry
 from noonmark.engine.roster import Roster
@@ -222,8 +223,10 @@ class Engine:
         """Say that we live, put our rules in force, see that every series has its frontier."""
         self._reckon(await self._gate.call(self.duty.beat))
         self._expect_renewal(self.duty.beat_at)
+        reach(Point.HEARD_OF)
         declared = await self._gate.call(put_in_force, self._store, list(self._registry.jobs()), actor=self._worker)
         self.rules.trust(row for row, is_ours in declared if is_ours)
+        reach(Point.RULES_IN_FORCE)
         # A take of no row tells the version.  Read before the rules it can only be too old; then they are read again.
         asked = await self._take(0)
         self.rules.load(await self._gate.call(self._store.jobs), asked.rules_version)
@@ -257,6 +260,7 @@ class Engine:
         taken = await self._take(min(free, BATCH))
         received = self._clock.boot()
         self._reckon(taken.now)
+        reach(Point.TAKEN)
         if self.duty.came_back():
             await self._watchdog.check_own()  # others may have taken us for gone and ended our own series
         if taken.rules_version != self.rules.version:
@@ -270,6 +274,7 @@ class Engine:
 
     async def _take(self, limit: int) -> Taken:
         request_id = secrets.token_hex(8)
+        reach(Point.TAKE_ASKED)
 
         def take() -> Taken:
             # After a long outage our own rows are those of a worker that nobody has heard of: be heard of first.
@@ -287,6 +292,7 @@ class Engine:
 
     async def _adopt_rules(self, version: int) -> None:
         self.rules.load(await self._gate.call(self._store.jobs), version)
+        reach(Point.RULE_CHANGED)
         await self._watchdog.check_own()
 
     async def _start_taken(self, rows: Sequence[Occurrence], asked: Micros, now: Micros) -> None:
@@ -327,6 +333,7 @@ class Engine:
             if self._observer is not None:
                 tell(self._observer, Started(row=run.row, fence=run.fence))
         self._expect_renewal(min(run.renew_at for run in runs))
+        reach(Point.RUN_BEGINS)
         self._roster.begin(runs)
         for run in runs:
             if run.hold is not None and not run.hold.is_ours:  # lost while the start was being settled

@@ -17,6 +17,7 @@ from noonmark.engine.callbacks import Callbacks
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.executor import Inbox, execute_async, execute_sync
 from noonmark.engine.gate import Outage, backoff
+from noonmark.engine.points import Point, reach
 from noonmark.engine.runs import Run
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
@@ -93,6 +94,7 @@ class DirectGate:
             self._failures -= 1
             raise StoreUnreachable("the virtual store is away")
         answer = verb(*args, **kwargs)
+        reach(Point.APPLIED)
         if self._lost_replies:
             self._lost_replies -= 1
             raise StoreUnreachable("the answer was lost")

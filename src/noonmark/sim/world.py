@@ -1,0 +1,449 @@
+"""A world in which everything may go wrong: the testing world, with a wire and a clock of its own for every replica.
+
+Promise: what happens follows from the plan alone.  Rule of the file: faults are done here as the plan says; what is
+right is judged elsewhere (``checkers``).
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from noonmark.core.model import MINUTE, SECOND, Job, Micros
+from noonmark.engine import points
+from noonmark.engine.points import Point
+from noonmark.ports.store import Store, StoreUnreachable
+from noonmark.sim import faults as f
+from noonmark.sim.deeds import Outsiders
+from noonmark.sim.history import Call, Checker, Effect, History
+from noonmark.sim.plan import QUIET, Plan
+from noonmark.sim.store import Cluster, Link, Wire
+from noonmark.sim.zoo import Specimen
+from noonmark.testing.clock import ReplicaClock, VirtualClock
+from noonmark.testing.world import Replica, World
+
+
+class Gone(BaseException):
+    """This replica was killed at this very line."""
+
+
+@dataclass(slots=True)
+class Machine:
+    """What outlives a replica's processes: its clock, its wire, what it is to run, what awaits it."""
+
+    clock: ReplicaClock
+    wire: Wire
+    jobs: dict[str, tuple[Job, Callable[..., Any]]]
+    latency: Micros
+    traps: list[f.AtPoint]
+    paused_until: Micros = 0
+    comes_back_at: Micros | None = None
+
+
+class SimWorld(World):
+    """The world of one plan."""
+
+    def __init__(self, plan: Plan, bodies: Callable[[SimWorld, Specimen], Callable[..., Any]]) -> None:
+        self.plan = plan
+        self.history = History()
+        self.checkers: list[Checker] = []
+        self.machines: dict[int, Machine] = {}
+        self._agenda: list[tuple[Micros, int, Callable[[], None]]] = []
+        self._entries = 0
+        self._flaky = random.Random(f"{plan.seed} wires")
+        super().__init__(
+            replicas=plan.replicas,
+            store=self._make_cluster,
+            seed=plan.seed,
+            start=plan.start,
+            latency=plan.latency,
+            concurrency=20,
+        )
+        for specimen in plan.zoo:
+            self.job(specimen.job, bodies(self, specimen))
+        for number in range(plan.replicas):
+            self.machines[number] = self._machine(number)
+        self.outside = Outsiders(self, self._link(Wire(), "client"))
+        self.begins = self.clock.boot()
+
+    # -- what a replica sees ------------------------------------------------------------------------
+
+    def _make_cluster(self, clock: VirtualClock) -> Store:
+        self.server_clock = ReplicaClock(clock)
+        self.cluster = Cluster(ServerClock(self.server_clock), has_standby=self.plan.is_lossy)
+        return self.cluster
+
+    def _machine(self, number: int) -> Machine:
+        del number
+        return Machine(clock=ReplicaClock(self.clock), wire=Wire(), jobs=dict(self.jobs), latency=self.latency, traps=[])
+
+    def clock_of(self, number: int) -> ReplicaClock:
+        """Return the machine's clock."""
+        return self.machines[number].clock
+
+    def order_of(self, number: int, incarnation: int) -> random.Random | None:
+        """Return the dice of the ready queue."""
+        return random.Random(f"{self.seed}/{number}/{incarnation}/order") if self.plan.in_any_order else None
+
+    def store_for(self, replica: Replica) -> Store:
+        """Return a wire to the cluster, which dies with the replica."""
+        machine = self.machines[replica.number]
+        wire = Wire()
+        wire.is_cut, wire.fate, wire.hears = machine.wire.is_cut, machine.wire.fate, machine.wire.hears
+        machine.wire = wire
+        return self._link(wire, f"w{replica.number}.{self._incarnations[replica.number]}")
+
+    def _link(self, wire: Wire, who: str) -> Link:
+        return Link(self.cluster, wire, who, told=self._called, count=self.struck)
+
+    # -- what is kept -------------------------------------------------------------------------------
+
+    def struck(self, kind: str) -> None:
+        """Count a fault that has struck."""
+        self.history.injected[kind] += 1
+
+    def _called(self, call: Call) -> None:
+        self.history.calls[call.verb] += 1
+        for checker in self.checkers:
+            checker.on_call(call)
+
+    def record(self, effect: Effect) -> None:
+        """Write a line into the effect ledger, unless whoever writes is dead."""
+        if self._current is None or not self._current.is_alive:
+            return
+        self.history.effects.append(effect)
+        for checker in self.checkers:
+            checker.on_effect(effect)
+
+    @property
+    def here(self) -> Replica | None:
+        """The replica whose code runs at this moment."""
+        return self._current
+
+    # -- the course of things -------------------------------------------------------------------------
+
+    def at(self, moment: Micros, act: Callable[[], None]) -> None:
+        """Do something at a moment, microseconds after the world's beginning."""
+        self._entries += 1
+        heapq.heappush(self._agenda, (self.begins + moment, self._entries, act))
+
+    def after(self, length: Micros, act: Callable[[], None]) -> None:
+        """Do something after a while."""
+        self.at(self.clock.boot() - self.begins + length, act)
+
+    def live(self) -> None:
+        """Live through the plan, then through the quiet time, and let the checkers judge."""
+        points.install(self._passed)
+        try:
+            for fault in self.plan.faults:
+                self.at(fault.at, lambda fault=fault: self._strike(fault))  # type: ignore[misc]
+            for deed in self.plan.deeds:
+                self.at(deed.at, lambda deed=deed: self.outside.do(deed))  # type: ignore[misc]
+            self._until(self.plan.length)
+            self._make_peace()
+            self._until(self.plan.length + QUIET)
+        finally:
+            points.install(None)
+        for checker in self.checkers:
+            checker.at_end()
+
+    def _until(self, moment: Micros) -> None:
+        end = self.begins + moment
+        while self._agenda and self._agenda[0][0] <= end:
+            at, _, act = heapq.heappop(self._agenda)
+            self.advance(max(0, at - self.clock.boot()))
+            act()
+        self.advance(max(0, end - self.clock.boot()))
+
+    def _make_peace(self) -> None:
+        """Nothing goes wrong from here on."""
+        self._agenda = []
+        self.locks.is_away = False
+        self.locks.free("ledger")
+        self.outside.link.wire.fate = _no_fate
+        for number, machine in self.machines.items():
+            machine.traps.clear()
+            machine.latency = self.replicas[number].gate.latency = min(self.plan.latency, 20_000)
+            machine.wire.is_cut, machine.wire.fate, machine.wire.hears = False, _no_fate, _hears
+            machine.comes_back_at = None
+            self.resume(number)
+            if not self.replicas[number].is_alive or self.replicas[number].main.done():
+                self.restart(number)
+        self.outside.finish()
+
+    # -- faults -------------------------------------------------------------------------------------
+
+    def _strike(self, fault: f.AnyFault) -> None:
+        _DOINGS[type(fault)](self, fault)
+
+    def replica(self, number: int) -> Replica | None:
+        """Return a replica that lives, None when nobody is there just now."""
+        self.start()
+        replica = self.replicas[number]
+        return replica if replica.is_alive and not replica.main.done() else None
+
+    def crash(self, number: int, down: Micros) -> None:
+        """Kill a replica and start another process in its place."""
+        if self.replica(number) is None:
+            return
+        self.struck("crash")
+        self.kill(number)
+        self.machines[number].wire.is_dead = True
+        self.revive(number, down)
+
+    def revive(self, number: int, down: Micros) -> None:
+        """Start a new process after a while, unless one has come meanwhile."""
+        moment = self.clock.boot() + down
+        self.machines[number].comes_back_at = moment
+
+        def back() -> None:
+            if self.machines[number].comes_back_at == moment:
+                self.machines[number].comes_back_at = None
+                self.resume(number)
+                self.restart(number)
+
+        self.after(down, back)
+
+    def restart(self, number: int) -> Replica:
+        """Start a replica anew, with what its machine is to run."""
+        old = self.replicas[number]
+        if old.is_alive:
+            old.vanish()
+            self.machines[number].wire.is_dead = True
+        old.bury()
+        self._every.remove(old)
+        jobs, self.jobs = self.jobs, self.machines[number].jobs
+        try:
+            fresh = super().restart(number)
+        finally:
+            self.jobs = jobs
+        fresh.gate.latency = self.machines[number].latency
+        return fresh
+
+    def stand_still(self, number: int, length: Micros) -> None:
+        """Stop a replica for a while."""
+        if self.replica(number) is None:
+            return
+        self.struck("pause")
+        machine = self.machines[number]
+        machine.paused_until = max(machine.paused_until, self.clock.boot() + length)
+        self.pause(number)
+
+        def go_on() -> None:
+            if self.clock.boot() >= machine.paused_until:
+                self.resume(number)
+
+        self.after(length, go_on)
+
+    def _passed(self, point: Point) -> None:
+        """A replica's code passes a named point."""
+        self.history.points[point] += 1
+        replica = self._current
+        if replica is None or not replica.is_alive:
+            return
+        traps = self.machines[replica.number].traps
+        trap = next((trap for trap in traps if trap.point == point), None)
+        if trap is None:
+            return
+        traps.remove(trap)
+        self.history.points[f"{point}: {trap.act}"] += 1
+        if trap.act == "crash":
+            self.crash(replica.number, trap.length)
+            replica.loop.stop()
+            raise Gone(point)
+        if trap.act == "pause":
+            self.stand_still(replica.number, trap.length)
+            replica.loop.stop()
+        elif trap.act == "error":
+            self.struck("error")
+            raise StoreUnreachable(f"injected at {point!r}") if point is Point.APPLIED else RuntimeError(f"injected at {point!r}")
+
+    def die_here(self) -> None:
+        """The code that runs takes its process with it."""
+        replica = self._current
+        assert replica is not None
+        self.struck("killed by its job")
+        self.crash(replica.number, 3 * SECOND)
+        replica.loop.stop()
+        raise Gone("killed by its job")
+
+    def roll_out(self, name: str, job: Job, gap: Micros) -> None:
+        """Give every machine a newer rule, one after the other; in between two versions run side by side."""
+        fn = self.jobs[name][1]
+        self.jobs[name] = (job, fn)
+        for number, machine in self.machines.items():
+
+            def upgrade(number: int = number, machine: Machine = machine) -> None:
+                machine.jobs = {**machine.jobs, name: (job, fn)}
+                if self.replica(number) is not None:
+                    self.end_gracefully(number, 10 * SECOND)
+
+            self.after(number * gap, upgrade)
+
+    def end_gracefully(self, number: int, grace: Micros) -> None:
+        """SIGTERM, and a new process when the old one has ended, by force if it takes too long."""
+        self.replicas[number].engine.stop(grace)
+        self.revive(number, grace + 20 * SECOND)
+
+
+class ServerClock:
+    """The store's own clock: it may leap forward, because what it measures is the time of the server."""
+
+    def __init__(self, hands: ReplicaClock) -> None:
+        self._hands = hands
+        self.leapt: Micros = 0
+
+    def wall(self) -> Micros:
+        """Return the server's wall clock."""
+        return self._hands.wall() + self.leapt
+
+    def boot(self) -> Micros:
+        """Return the server's boot-time clock, leaps included."""
+        return self._hands.boot() + self.leapt
+
+    def boot_id(self) -> str:
+        """Return the server's boot."""
+        return self._hands.boot_id()
+
+
+def _no_fate(_verb: str) -> str:
+    return ""
+
+
+def _hears() -> bool:
+    return True
+
+
+# --- how each fault is done ----------------------------------------------------------------------------
+
+
+def _crash_all(world: SimWorld, fault: f.CrashAll) -> None:
+    for number in world.machines:
+        world.crash(number, fault.down)
+
+
+def _set_trap(world: SimWorld, fault: f.AtPoint) -> None:
+    machine = world.machines[fault.replica]
+    if fault.act == "twice":
+        before = machine.wire.fate
+        wire = machine.wire
+
+        def fate(verb: str) -> str:
+            wire.fate = before
+            return "twice"
+
+        wire.fate = fate
+        return
+    machine.traps.append(fault)
+
+
+def _stop(world: SimWorld, fault: f.Stop) -> None:
+    if world.replica(fault.replica) is not None:
+        world.struck("stop")
+        world.end_gracefully(fault.replica, fault.grace)
+
+
+def _step(world: SimWorld, fault: f.StepClock) -> None:
+    world.struck("step")
+    world.machines[fault.replica].clock.step(fault.by)
+
+
+def _drift(world: SimWorld, fault: f.Drift) -> None:
+    world.struck("drift")
+    world.machines[fault.replica].clock.run_at(fault.ppm)
+
+
+def _leap(world: SimWorld, fault: f.LeapStore) -> None:
+    world.struck("leap")
+    world.leap(fault.by)
+
+
+def _cut(world: SimWorld, numbers: Sequence[int], length: Micros) -> None:
+    for number in numbers:
+        world.machines[number].wire.is_cut = True
+
+    def mend() -> None:
+        for number in numbers:
+            world.machines[number].wire.is_cut = False
+
+    world.after(length, mend)
+
+
+def _outage(world: SimWorld, fault: f.Outage) -> None:
+    world.struck("outage")
+    _cut(world, list(world.machines), fault.length)
+    world.outside.link.wire.is_cut = True
+    world.after(fault.length, lambda: setattr(world.outside.link.wire, "is_cut", False))
+
+
+def _flaky(world: SimWorld, fault: f.Flaky) -> None:
+    dice = random.Random(f"{world.seed} flaky {fault.at}")
+
+    def fate(verb: str) -> str:
+        drawn = dice.random()
+        for share, word in ((fault.before, "before"), (fault.after, "after"), (fault.twice, "twice")):
+            if drawn < share:
+                return "before" if word == "after" and verb == "note_if_held" and False else word
+            drawn -= share
+        return ""
+
+    def wire() -> Wire:
+        return world.outside.link.wire if fault.replica < 0 else world.machines[fault.replica].wire
+
+    wire().fate, wire().hears = fate, lambda: dice.random() >= fault.deaf
+
+    def mend() -> None:
+        wire().fate, wire().hears = _no_fate, _hears
+
+    world.after(fault.length, mend)
+
+
+def _slow(world: SimWorld, fault: f.Slow) -> None:
+    world.struck("slow")
+    machine = world.machines[fault.replica]
+
+    def set_latency(latency: Micros) -> None:
+        machine.latency = latency
+        world.start()
+        world.replicas[fault.replica].gate.latency = latency
+
+    set_latency(fault.latency)
+    world.after(fault.length, lambda: set_latency(world.plan.latency))
+
+
+def _failover(world: SimWorld, fault: f.Failover) -> None:
+    world.struck("failover")
+    world.cluster.failover(fault.lose)
+
+
+def _lock_taken(world: SimWorld, fault: f.LockTaken) -> None:
+    world.struck("lock taken")
+    world.locks.take("ledger", fault.length)
+
+
+def _locks_away(world: SimWorld, fault: f.LocksAway) -> None:
+    world.struck("locks away")
+    world.locks.is_away = True
+    world.after(fault.length, lambda: setattr(world.locks, "is_away", False))
+
+
+_DOINGS: dict[type, Callable[[SimWorld, Any], None]] = {
+    f.Crash: lambda world, fault: world.crash(fault.replica, fault.down),
+    f.CrashAll: _crash_all,
+    f.AtPoint: _set_trap,
+    f.Pause: lambda world, fault: world.stand_still(fault.replica, fault.length),
+    f.Stop: _stop,
+    f.StepClock: _step,
+    f.Drift: _drift,
+    f.LeapStore: _leap,
+    f.Outage: _outage,
+    f.Cut: lambda world, fault: (world.struck("cut"), _cut(world, [fault.replica], fault.length)),
+    f.Flaky: _flaky,
+    f.Slow: _slow,
+    f.Failover: _failover,
+    f.LockTaken: _lock_taken,
+    f.LocksAway: _locks_away,
+}
