@@ -44,7 +44,7 @@ from noonmark.engine.recording import Recorder
 from noonmark.engine.registry import Handler, Registry
 from noonmark.engine.roster import Roster
 from noonmark.engine.rules import Rules
-from noonmark.engine.runs import Run
+from noonmark.engine.runs import Finish, Run
 from noonmark.engine.signals import Observer, Started, Stopped, tell
 from noonmark.ports.clock import Clock
 from noonmark.ports.lock import LockSource
@@ -350,12 +350,22 @@ class Engine:
                 ours = [finish for finish in batch if self._roster.end(finish)]
                 if was_full:
                     self._pace.wake()  # slots are free before the outcomes are stored: take and settle overlap
-                if await self._recorder.record(ours):
+                if await self._record(ours):
                     self._pace.wake()  # something of ours became due earlier than the loop knows
                 for finish in ours:
                     self.book.drop(finish.run)
                     if finish.run.hold is not None:
                         self.locks.free(finish.run.hold)
+
+    async def _record(self, finished: Sequence[Finish]) -> bool:
+        """A fault of ours costs these outcomes (their leases lapse, and they are tried again), never the worker."""
+        try:
+            return await self._recorder.record(finished)
+        except (StoreUnusable, GateClosed):
+            raise
+        except Exception:
+            _LOG.exception("%d outcomes could not be recorded; their leases will lapse", len(finished))
+            return False
 
     # -- tending ----------------------------------------------------------------------------------------
 

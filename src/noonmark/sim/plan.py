@@ -133,7 +133,9 @@ def _emit(dice: random.Random, job: str, busy: Micros) -> list[Deed]:
 
 def _flag(dice: random.Random, job: str, busy: Micros) -> list[Deed]:
     times = range(dice.randrange(0, 3))
-    return [Deed(at=dice.randrange(busy), kind="flag", what=job, number=number - 1) for number in (0, 1, 2) for _ in times]
+    return [
+        Deed(at=dice.randrange(busy), kind="flag", what=job, number=number - 1) for number in (0, 1, 2) for _ in times
+    ]
 
 
 def _cancel(dice: random.Random, job: str, busy: Micros) -> list[Deed]:
@@ -173,11 +175,20 @@ _FEEDS: dict[str, Callable[[random.Random, str, Micros], list[Deed]]] = {
 
 # --- what goes wrong -----------------------------------------------------------------------------------
 
+ENDS_BY_ERROR = frozenset({Point.HEARD_OF, Point.RULES_IN_FORCE, Point.TOLD_TO_STOP, Point.HANDING_BACK})
+"""A worker that cannot begin says why and ends, and one that is ending ends sooner; elsewhere it must survive."""
 _Make: TypeAlias = Callable[[random.Random, Micros, int], f.AnyFault]
 
 
 def _length(dice: random.Random, *choices: float) -> Micros:
     return int(dice.choice(choices) * SECOND * (0.5 + dice.random()))
+
+
+def _at_point(dice: random.Random, at: Micros, replicas: int) -> f.AtPoint:
+    point, act = dice.choice(list(Point)), dice.choice(("crash", "crash", "pause", "error"))
+    if act == "error" and point in ENDS_BY_ERROR:
+        act = "pause"
+    return f.AtPoint(at=at, replica=dice.randrange(replicas), point=point, act=act, length=_length(dice, 0.5, 12, 45))
 
 
 def _ppm(dice: random.Random) -> int:
@@ -188,17 +199,8 @@ def _ppm(dice: random.Random) -> int:
 _KINDS: dict[str, tuple[float, _Make]] = {
     # name: how many an hour at most, how to make one
     "crash": (6, lambda d, at, n: f.Crash(at=at, replica=d.randrange(n), down=_length(d, 0.1, 5, 60, 400))),
-    "crash all": (1, lambda d, at, n: f.CrashAll(at=at, down=_length(d, 1, 20, 300, 900))),
-    "point": (
-        14,
-        lambda d, at, n: f.AtPoint(
-            at=at,
-            replica=d.randrange(n),
-            point=d.choice(list(Point)),
-            act=d.choice(("crash", "crash", "pause", "error")),
-            length=_length(d, 0.5, 12, 45),
-        ),
-    ),
+    "crash all": (1, lambda d, at, n: f.CrashAll(at=at, down=_length(d, 1, 20, 300, 900))),  # noqa: ARG005
+    "point": (14, lambda d, at, n: _at_point(d, at, n)),
     "twice": (
         10,
         lambda d, at, n: f.AtPoint(at=at, replica=d.randrange(n), point=Point.APPLIED, act="twice"),
@@ -231,7 +233,7 @@ _KINDS: dict[str, tuple[float, _Make]] = {
     "lock taken": (3, lambda d, at, n: f.LockTaken(at=at, length=_length(d, 10, 100))),  # noqa: ARG005
     "locks away": (2, lambda d, at, n: f.LocksAway(at=at, length=_length(d, 5, 40))),  # noqa: ARG005
 }
-_LOSSY = ("failover", (1, lambda d, at, n: f.Failover(at=at, lose=d.randrange(0, 40))))
+_LOSSY = ("failover", (1, lambda d, at, n: f.Failover(at=at, lose=d.randrange(0, 40))))  # noqa: ARG005
 LOSSY_SHARE = 0.0
 """Of the seeds: worlds whose store loses what it acknowledged."""
 

@@ -98,25 +98,49 @@ def _copy(store: MemoryStore, clock: Clock) -> MemoryStore:
 
 
 class Wire:
-    """How one client's wire is at the moment; the world sets it, ``Link`` obeys."""
+    """How one client's wire is at the moment; the world sets it, ``Link`` obeys.  It outlives the client's processes."""
 
     def __init__(self) -> None:
         self.is_cut = False  # nothing passes
-        self.is_dead = False  # the process behind it was killed
-        self.fate: Callable[[str], str] = lambda _: ""
+        self.fate: Callable[[str], str] = no_fate
         """Asked at every call with the verb: "" | ``before`` (not sent) | ``after`` (the reply is lost) | ``twice``."""
-        self.hears: Callable[[], bool] = lambda: True
+        self.hears: Callable[[], bool] = hears_all
         """Asked for every notice: does it arrive?"""
+        self.repeats = 0
+        """How many of the next writes arrive twice."""
+
+    def heal(self) -> None:
+        """Let everything pass from here on, once."""
+        self.is_cut, self.fate, self.hears, self.repeats = False, no_fate, hears_all, 0
+
+
+def no_fate(_verb: str) -> str:
+    """Nothing happens to any call."""
+    return ""
+
+
+def hears_all() -> bool:
+    """No notice is lost."""
+    return True
 
 
 class Link(Through):
-    """One client's way to the cluster."""
+    """One process's way to the cluster.
+
+    Args:
+        cluster: the server.
+        wire: of the process's machine.
+        who: its name, for the record.
+        told: is shown every verb that the server carried out for it.
+        count: is told of every fault that strikes.
+    """
 
     def __init__(
         self, cluster: Store, wire: Wire, who: str, *, told: Callable[[Call], None], count: Callable[[str], None]
     ) -> None:
         super().__init__(cluster)
         self.wire = wire
+        self.is_dead = False  # the process was killed
         self._who = who
         self._told = told
         self._count = count
@@ -125,21 +149,17 @@ class Link(Through):
         """Hear of what became due, unless the notice gets lost."""
 
         def hear() -> None:
-            if not self.wire.is_dead and not self.wire.is_cut and self.wire.hears():
+            if not self.is_dead and not self.wire.is_cut and self.wire.hears():
                 callback()
 
         return self.inner.listen(hear)
 
     def _call(self, name: str, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        wire = self.wire
-        if wire.is_dead:
+        if self.is_dead:
             raise GateClosed("this replica was killed")
-        if wire.is_cut:
-            self._count("cut")
+        if self.wire.is_cut:
             raise StoreUnreachable(f"{name}: the wire is cut")
-        fate = wire.fate(name)
-        if fate:
-            self._count(fate)
+        fate = self._fate(name)
         if fate == "before":
             raise StoreUnreachable(f"{name}: the request was lost")
         answer = self._carried_out(name, verb, args, kwargs, told=fate != "after")
@@ -148,6 +168,17 @@ class Link(Through):
         if fate == "after":
             raise StoreUnreachable(f"{name}: the reply was lost")
         return answer
+
+    def _fate(self, name: str) -> str:
+        fate = self.wire.fate(name)
+        if not fate and self.wire.repeats and name not in READS:
+            self.wire.repeats -= 1
+            fate = "twice"
+        if fate in ("after", "twice") and name in READS:
+            fate = "before" if fate == "after" else ""  # a read has no effect: losing its reply is losing it
+        if fate:
+            self._count({"before": "request lost", "after": "reply lost", "twice": "arrived twice"}[fate])
+        return fate
 
     def _carried_out(self, name: str, verb: Callable[..., T], args: Any, kwargs: Any, *, told: bool) -> T:
         answer = verb(*args, **kwargs)

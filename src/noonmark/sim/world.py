@@ -12,15 +12,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from noonmark.core.model import MINUTE, SECOND, Job, Micros
+from noonmark.core import times
+from noonmark.core.model import DAY, SECOND, Job, Micros
 from noonmark.engine import points
 from noonmark.engine.points import Point
 from noonmark.ports.store import Store, StoreUnreachable
 from noonmark.sim import faults as f
 from noonmark.sim.deeds import Outsiders
-from noonmark.sim.history import Call, Checker, Effect, History
+from noonmark.sim.history import Call, Checker, Effect, History, Violation
 from noonmark.sim.plan import QUIET, Plan
-from noonmark.sim.store import Cluster, Link, Wire
+from noonmark.sim.store import Cluster, Link, Wire, hears_all, no_fate
 from noonmark.sim.zoo import Specimen
 from noonmark.testing.clock import ReplicaClock, VirtualClock
 from noonmark.testing.world import Replica, World
@@ -39,6 +40,7 @@ class Machine:
     jobs: dict[str, tuple[Job, Callable[..., Any]]]
     latency: Micros
     traps: list[f.AtPoint]
+    link: Link | None = None  # of the process that runs there
     paused_until: Micros = 0
     comes_back_at: Micros | None = None
 
@@ -51,6 +53,7 @@ class SimWorld(World):
         self.history = History()
         self.checkers: list[Checker] = []
         self.machines: dict[int, Machine] = {}
+        self.fences: dict[str, int] = {}  # a thing outside that checks fences: run -> highest fence it has seen
         self._agenda: list[tuple[Micros, int, Callable[[], None]]] = []
         self._entries = 0
         self._flaky = random.Random(f"{plan.seed} wires")
@@ -72,13 +75,23 @@ class SimWorld(World):
     # -- what a replica sees ------------------------------------------------------------------------
 
     def _make_cluster(self, clock: VirtualClock) -> Store:
-        self.server_clock = ReplicaClock(clock)
-        self.cluster = Cluster(ServerClock(self.server_clock), has_standby=self.plan.is_lossy)
+        self._server_clock = ServerClock(ReplicaClock(clock))
+        self.cluster = Cluster(self._server_clock, has_standby=self.plan.is_lossy)
         return self.cluster
+
+    def leap(self, by: Micros) -> None:
+        """Let the store's clock leap forward; whoever waits for its time hears of it."""
+        self._server_clock.leapt += by
+
+    def day(self, job: Job, number: int) -> str:
+        """Return a business date of a job: that of the beginning, or so many days later."""
+        return times.business_date(self.plan.start + number * DAY, job.tz, job.business_date)
 
     def _machine(self, number: int) -> Machine:
         del number
-        return Machine(clock=ReplicaClock(self.clock), wire=Wire(), jobs=dict(self.jobs), latency=self.latency, traps=[])
+        return Machine(
+            clock=ReplicaClock(self.clock), wire=Wire(), jobs=dict(self.jobs), latency=self.latency, traps=[]
+        )
 
     def clock_of(self, number: int) -> ReplicaClock:
         """Return the machine's clock."""
@@ -89,12 +102,10 @@ class SimWorld(World):
         return random.Random(f"{self.seed}/{number}/{incarnation}/order") if self.plan.in_any_order else None
 
     def store_for(self, replica: Replica) -> Store:
-        """Return a wire to the cluster, which dies with the replica."""
+        """Return a process's own way to the cluster, which dies with it."""
         machine = self.machines[replica.number]
-        wire = Wire()
-        wire.is_cut, wire.fate, wire.hears = machine.wire.is_cut, machine.wire.fate, machine.wire.hears
-        machine.wire = wire
-        return self._link(wire, f"w{replica.number}.{self._incarnations[replica.number]}")
+        machine.link = self._link(machine.wire, f"w{replica.number}.{self._incarnations[replica.number]}")
+        return machine.link
 
     def _link(self, wire: Wire, who: str) -> Link:
         return Link(self.cluster, wire, who, told=self._called, count=self.struck)
@@ -163,11 +174,11 @@ class SimWorld(World):
         self._agenda = []
         self.locks.is_away = False
         self.locks.free("ledger")
-        self.outside.link.wire.fate = _no_fate
+        self.outside.link.wire.heal()
         for number, machine in self.machines.items():
             machine.traps.clear()
             machine.latency = self.replicas[number].gate.latency = min(self.plan.latency, 20_000)
-            machine.wire.is_cut, machine.wire.fate, machine.wire.hears = False, _no_fate, _hears
+            machine.wire.heal()
             machine.comes_back_at = None
             self.resume(number)
             if not self.replicas[number].is_alive or self.replicas[number].main.done():
@@ -191,8 +202,14 @@ class SimWorld(World):
             return
         self.struck("crash")
         self.kill(number)
-        self.machines[number].wire.is_dead = True
         self.revive(number, down)
+
+    def kill(self, number: int) -> None:
+        """Kill a replica: it does nothing more, and nothing it asked for reaches the store."""
+        super().kill(number)
+        link = self.machines[number].link
+        assert link is not None
+        link.is_dead = True
 
     def revive(self, number: int, down: Micros) -> None:
         """Start a new process after a while, unless one has come meanwhile."""
@@ -211,8 +228,7 @@ class SimWorld(World):
         """Start a replica anew, with what its machine is to run."""
         old = self.replicas[number]
         if old.is_alive:
-            old.vanish()
-            self.machines[number].wire.is_dead = True
+            self.kill(number)
         old.bury()
         self._every.remove(old)
         jobs, self.jobs = self.jobs, self.machines[number].jobs
@@ -259,7 +275,25 @@ class SimWorld(World):
             replica.loop.stop()
         elif trap.act == "error":
             self.struck("error")
-            raise StoreUnreachable(f"injected at {point!r}") if point is Point.APPLIED else RuntimeError(f"injected at {point!r}")
+            error = StoreUnreachable if point is Point.APPLIED else RuntimeError
+            raise error(f"injected: {point}")
+
+    def _raise_errors(self) -> None:
+        """A worker that ended by an error of its own is a finding; it is started anew, and the world goes on."""
+        for replica in self.replicas:
+            if not replica.is_alive:
+                continue
+            ended = (task for task in (replica.main, replica.keeper) if task.done() and not task.cancelled())
+            errors = [*replica.loop.errors, *filter(None, (task.exception() for task in ended))]
+            for error in errors[:1]:
+                what = f"{replica.info.id} ended by {type(error).__name__}: {error}"
+                self.blame(Violation(invariant="L3", checker="world", at=self.store.now(), what=what))
+                self.kill(replica.number)
+                self.revive(replica.number, SECOND)
+
+    def blame(self, violation: Violation) -> None:
+        """Keep a finding."""
+        self.history.violations.append(violation)
 
     def die_here(self) -> None:
         """The code that runs takes its process with it."""
@@ -309,14 +343,6 @@ class ServerClock:
         return self._hands.boot_id()
 
 
-def _no_fate(_verb: str) -> str:
-    return ""
-
-
-def _hears() -> bool:
-    return True
-
-
 # --- how each fault is done ----------------------------------------------------------------------------
 
 
@@ -328,14 +354,7 @@ def _crash_all(world: SimWorld, fault: f.CrashAll) -> None:
 def _set_trap(world: SimWorld, fault: f.AtPoint) -> None:
     machine = world.machines[fault.replica]
     if fault.act == "twice":
-        before = machine.wire.fate
-        wire = machine.wire
-
-        def fate(verb: str) -> str:
-            wire.fate = before
-            return "twice"
-
-        wire.fate = fate
+        machine.wire.repeats += 1
         return
     machine.traps.append(fault)
 
@@ -372,6 +391,11 @@ def _cut(world: SimWorld, numbers: Sequence[int], length: Micros) -> None:
     world.after(length, mend)
 
 
+def _cut_one(world: SimWorld, fault: f.Cut) -> None:
+    world.struck("cut")
+    _cut(world, [fault.replica], fault.length)
+
+
 def _outage(world: SimWorld, fault: f.Outage) -> None:
     world.struck("outage")
     _cut(world, list(world.machines), fault.length)
@@ -382,21 +406,21 @@ def _outage(world: SimWorld, fault: f.Outage) -> None:
 def _flaky(world: SimWorld, fault: f.Flaky) -> None:
     dice = random.Random(f"{world.seed} flaky {fault.at}")
 
-    def fate(verb: str) -> str:
+    def fate(_verb: str) -> str:
         drawn = dice.random()
         for share, word in ((fault.before, "before"), (fault.after, "after"), (fault.twice, "twice")):
             if drawn < share:
-                return "before" if word == "after" and verb == "note_if_held" and False else word
+                return word
             drawn -= share
         return ""
 
-    def wire() -> Wire:
-        return world.outside.link.wire if fault.replica < 0 else world.machines[fault.replica].wire
-
-    wire().fate, wire().hears = fate, lambda: dice.random() >= fault.deaf
+    wire = world.outside.link.wire if fault.replica < 0 else world.machines[fault.replica].wire
+    hears = lambda: dice.random() >= fault.deaf  # noqa: E731
+    wire.fate, wire.hears = fate, hears
 
     def mend() -> None:
-        wire().fate, wire().hears = _no_fate, _hears
+        if wire.fate is fate:
+            wire.fate, wire.hears = no_fate, hears_all
 
     world.after(fault.length, mend)
 
@@ -440,7 +464,7 @@ _DOINGS: dict[type, Callable[[SimWorld, Any], None]] = {
     f.Drift: _drift,
     f.LeapStore: _leap,
     f.Outage: _outage,
-    f.Cut: lambda world, fault: (world.struck("cut"), _cut(world, [fault.replica], fault.length)),
+    f.Cut: _cut_one,
     f.Flaky: _flaky,
     f.Slow: _slow,
     f.Failover: _failover,

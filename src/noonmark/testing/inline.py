@@ -31,7 +31,7 @@ class DirectGate:
 
     def __init__(self, clock: Clock, dice: random.Random, latency: Micros) -> None:
         self._dice = dice
-        self._latency = latency
+        self.latency = latency
         self._outage = Outage(clock, None)
         self._before: dict[str, list[Callable[[], None]]] = defaultdict(list)
         self._failures = 0
@@ -60,7 +60,7 @@ class DirectGate:
         """Carry out one verb, repeating it while the store is away."""
         failures = 0
         while True:
-            await asyncio.sleep(self._dice.random() * self._latency / 1e6)
+            await asyncio.sleep(self._dice.random() * self.latency / 1e6)
             try:
                 answer = self._do(verb, *args, **kwargs)
             except StoreUnusable:
@@ -71,7 +71,7 @@ class DirectGate:
                 failures += 1
                 continue
             self._outage.answered()
-            await asyncio.sleep(self._dice.random() * self._latency / 1e6)
+            await asyncio.sleep(self._dice.random() * self.latency / 1e6)
             return answer
 
     def submit(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:

@@ -92,7 +92,10 @@ class Replica:
     async def _keep(self) -> None:
         while not self.main.done():
             self._hint.clear()
-            upcoming = min(self.engine.duty.keep_once(), self.locks.turn())
+            try:
+                upcoming = min(self.engine.duty.keep_once(), self.locks.turn())
+            except RuntimeError:  # as the thread does that keeps the leases in production
+                upcoming = self.clock.boot() + SECOND
             timer = self.loop.call_at(upcoming / 1e6, self._hint.set)
             await self._hint.wait()
             timer.cancel()
