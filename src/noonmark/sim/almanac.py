@@ -11,9 +11,11 @@ Rule of the file: no search is clever; five fields are all it reads.
 
 from __future__ import annotations
 
+from calendar import day_abbr, month_abbr
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, At, Cron, Every, Job, Micros, Window
@@ -23,8 +25,8 @@ _NAMES: tuple[dict[str, int], ...] = (
     {},
     {},
     {},
-    {name: place for place, name in enumerate("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(), start=1)},
-    {name: place for place, name in enumerate("SUN MON TUE WED THU FRI SAT".split())},
+    {name.upper(): place for place, name in enumerate(month_abbr)},
+    {name.upper(): (place + 1) % 7 for place, name in enumerate(day_abbr)},
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -190,7 +192,7 @@ def _gap_of(expression: str) -> Micros:
     """The shortest distance between two times of a cron, on a plain fortnight of UTC."""
     begins = 1_767_225_600 * SECOND  # Thu 2026-01-01
     due = [begins + n * MINUTE for n in range(14 * 1440) if _fits(expression, _local(begins + n * MINUTE, "UTC"))]
-    return min((later - earlier for earlier, later in zip(due, due[1:], strict=False)), default=DAY)
+    return min((later - earlier for earlier, later in pairwise(due)), default=DAY)
 
 
 def _shortest_gap(job: Job) -> Micros:

@@ -196,6 +196,17 @@ class SimWorld(World):
         replica = self.replicas[number]
         return replica if replica.is_alive and not replica.main.done() else None
 
+    def well(self) -> frozenset[str]:
+        """Return the processes that nothing ails at this moment."""
+        found = set()
+        for replica in self.replicas:
+            wire = self.machines[replica.number].wire
+            is_slow = replica.gate.latency > self.plan.latency
+            is_cut = wire.is_cut or wire.fate is not no_fate
+            if replica.goes and not replica.main.done() and not is_cut and not is_slow:
+                found.add(replica.info.id)
+        return frozenset(found)
+
     def crash(self, number: int, down: Micros) -> None:
         """Kill a replica and start another process in its place."""
         if self.replica(number) is None:

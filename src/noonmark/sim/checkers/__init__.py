@@ -13,6 +13,7 @@ from noonmark.sim.checkers.leases import Leases
 from noonmark.sim.checkers.lifecycle import LifeCycle
 from noonmark.sim.checkers.liveness import Liveness
 from noonmark.sim.checkers.occurrences import Occurrences
+from noonmark.sim.checkers.reasons import Reasons
 from noonmark.sim.checkers.stale import Stale
 from noonmark.sim.checkers.steps import Steps
 from noonmark.sim.history import Checker
@@ -20,7 +21,7 @@ from noonmark.sim.history import Checker
 if TYPE_CHECKING:
     from noonmark.sim.world import SimWorld
 
-CHECKERS = (Leases, Stale, Effects, Keys, LifeCycle, Occurrences, Acknowledged, Steps, Liveness, Explain)
+CHECKERS = (Leases, Stale, Effects, Keys, LifeCycle, Occurrences, Acknowledged, Steps, Liveness, Reasons, Explain)
 
 
 def make_checkers(world: SimWorld) -> list[Checker]:

@@ -116,10 +116,10 @@ class Effects(Watch):
         rule = self.ground.rules.now(row.job)
         if rule is not None and row.revision != rule.revision:
             self.blame("S15", f"r{row.id} of {row.job} began under revision {row.revision}, not {rule.revision}")
-        was_due_in_a_pause = self.ground.rules.paused_at(row.job, row.scheduled_for)
+        is_first = begun.before is not None and begun.before.first_started_at is None
+        was_due_in_a_pause = is_first and self.ground.rules.paused_at(row.job, row.scheduled_for)
         if was_due_in_a_pause and row.origin is Origin.SCHEDULE and not _is_taken_up(begun):
-            if begun.before is not None and begun.before.first_started_at is None:
-                self.blame("S7", f"r{row.id} of {row.job} was due in a pause, and began all the same")
+            self.blame("S7", f"r{row.id} of {row.job} was due in a pause, and began all the same")
 
     # -- when the job's code runs -----------------------------------------------------------------------
 

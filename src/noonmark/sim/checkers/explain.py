@@ -7,6 +7,7 @@ In a world whose store loses writes the causes of starts may be lost with them; 
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 
 from noonmark.core.model import Attempt, Occurrence, State, Verdict
 from noonmark.explain.why import why
@@ -65,11 +66,13 @@ class Explain(Watch):
             return
         story = self.world.cluster.story(row.id)
         attempts: dict[int, Attempt] = {} if story is None else {each.fence: each for each in story.attempts}
-        for earlier, later in zip(starts, starts[1:], strict=False):
+        for earlier, later in pairwise(starts):
             self.prove("second starts with a cause")
             known = attempts.get(earlier.fence)
             if later.fence not in attempts:
-                self.blame("X2", f"r{row.id} of {row.job} started under fence {later.fence}, of which there is no record")
+                self.blame(
+                    "X2", f"r{row.id} of {row.job} started under fence {later.fence}, of which there is no record"
+                )
             if known is None or (known.outcome not in CAUSES and earlier.fence < later.fence):
                 outcome = "not on record" if known is None else known.outcome
                 self.blame("X2", f"r{row.id} of {row.job} started again after an attempt that is {outcome}")
@@ -88,7 +91,10 @@ class Explain(Watch):
 def _agrees(word: str, row: Occurrence) -> bool:
     """Compare the finer words with what the row says."""
     if word == "missed":
-        return row.verdict in (Verdict.SKIP_WINDOW, Verdict.SKIP_EXPIRED) or row.code in ("window_closed", "limit_passed")
+        return row.verdict in (Verdict.SKIP_WINDOW, Verdict.SKIP_EXPIRED) or row.code in (
+            "window_closed",
+            "limit_passed",
+        )
     if word == "refused_duplicate":
         return row.verdict == Verdict.SKIP_DUPLICATED
     if word == "taken_over":

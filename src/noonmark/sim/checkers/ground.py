@@ -118,14 +118,15 @@ class Ground:
         self.notes: dict[tuple[int, str, str], int] = {}  # occurrence, kind, name of a note -> fence that wrote it
         self.workers: dict[str, Micros] = {}  # incarnation -> until when it counts as alive
         self.is_repeat = False
+        self.is_same_answer = True  # ... of a repeat
         self.changed: list[tuple[Occurrence | None, Occurrence]] = []
         self.leased: list[Leased] = []
         self.begun: list[Begun] = []
         self.judged: list[Judged] = []
         self.extended: list[Extended] = []
-        self._open: set[int] = set()
+        self.open: set[int] = set()  # rows that have not ended
         self._last_id = 0
-        self._asked: dict[tuple[str, str], Micros] = {}
+        self._asked: dict[tuple[str, str], tuple[Micros, object]] = {}
         self._failovers = 0
 
     # -- what every checker is ------------------------------------------------------------------------
@@ -174,10 +175,11 @@ class Ground:
         if call.verb not in ASKED_ONCE:
             return False
         asked = (call.verb, str(call.args[0]))
-        first = self._asked.get(asked)
-        if first is not None and call.at - first < HOUR:
+        known = self._asked.get(asked)
+        if known is not None and call.at - known[0] < HOUR:
+            self.is_same_answer = call.answer == known[1]
             return True
-        self._asked[asked] = call.at
+        self._asked[asked] = (call.at, call.answer)
         return False
 
     def _start_over(self) -> None:
@@ -195,7 +197,7 @@ class Ground:
         else:
             found = read(Query(open_only=True, after_id=0, limit=EVERYTHING))
             there = {row.id for row in found}
-            gone = self._open - there
+            gone = self.open - there
             newest = max(there, default=0)
             if newest > self._last_id:  # rows that ended as they were made stand between them
                 gone.update(range(self._last_id + 1, newest))
@@ -209,9 +211,9 @@ class Ground:
             self.rows[row.id] = row
             self.changed.append((before, row))
             if row.state in (State.PENDING, State.RUNNING, State.FAILED_RETRYING):
-                self._open.add(row.id)
+                self.open.add(row.id)
             else:
-                self._open.discard(row.id)
+                self.open.discard(row.id)
             self._last_id = max(self._last_id, row.id)
 
     def _read_take(self, call: Call) -> None:

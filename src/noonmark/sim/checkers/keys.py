@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noonmark.core.model import Occurrence, State
+from noonmark.core.model import Occurrence, Origin, State
 from noonmark.sim.checkers.ground import Begun, Ground
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Call, Effect
@@ -16,6 +16,8 @@ from noonmark.sim.history import Call, Effect
 if TYPE_CHECKING:
     from noonmark.sim.world import SimWorld
 
+_MAY_GO_AGAIN = frozenset({Origin.MANUAL, Origin.BACKFILL})
+"""Only a person takes over a key whose holder was skipped or cancelled."""
 _BY_A_PERSON = frozenset({"marked_done"})
 
 
@@ -68,6 +70,8 @@ class Keys(Watch):
         if not row.key:
             return
         self.prove("starts for a key")
+        if row.generation and row.origin not in _MAY_GO_AGAIN:
+            self.blame("S1", f"r{row.id} ({row.origin}) began for {row.key} as generation {row.generation}")
         other = self._done.get((row.key, row.generation))
         if other is not None:
             self.blame("S9", f"r{row.id} began for {row.key}, of which r{other} is the success")

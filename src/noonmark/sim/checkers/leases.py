@@ -34,6 +34,8 @@ class Leases(Watch):
         self.prove("fences granted")
         if row.fence <= leased.fence:
             self.blame("S3", f"r{row.id} got fence {row.fence} after {leased.fence}")
+        if row.worker not in ("", leased.who):
+            self.blame("I2", f"r{row.id} is {row.worker}'s own, and {leased.who} took it")
         if row.fence < leased.at:
             self.blame("S3", f"r{row.id} got fence {row.fence}, less than the store's time {leased.at}")
         if lease is not None:

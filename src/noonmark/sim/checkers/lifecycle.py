@@ -82,8 +82,8 @@ class LifeCycle(Watch):
         most = max((1 + job.retry.max + job.max_takeovers for job in jobs), default=0)
         if self._started[row.id] > most:
             self.blame("I7", f"r{row.id} of {row.job} began {self._started[row.id]} times, {most} at most are allowed")
-        if row.attempt > most or row.attempt < 1:
-            self.blame("I7", f"r{row.id} of {row.job} is at attempt {row.attempt}, {most} at most are allowed")
+        if row.attempt != self._started[row.id] and not self.world.plan.is_lossy:
+            self.blame("I7", f"r{row.id} of {row.job} says attempt {row.attempt}, it is the {self._started[row.id]}th")
 
     def _judge_settlement(self, judged: Judged) -> None:
         item, after, before = judged.item, judged.after, judged.before
@@ -125,4 +125,3 @@ class LifeCycle(Watch):
         urgent = [alert for alert in there if alert.job == row.job and alert.level >= URGENT]
         if not is_cleared and not any(alert.updated_at >= call.at for alert in urgent):
             self.blame("L5", f"r{row.id} of {row.job} needs a person ({row.code}), and there is no alert")
-

@@ -15,7 +15,6 @@ from noonmark.sim import faults as f
 from noonmark.sim.checkers.ground import Ground, Leased
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Call
-from noonmark.sim.store import no_fate
 
 if TYPE_CHECKING:
     from noonmark.sim.world import SimWorld
@@ -68,6 +67,9 @@ class Liveness(Watch):
         if due_at is None or due_at < quiet_since or due_at < self._died_at + BACK or leased.row.worker:
             return
         self.prove("runs taken over in time" if leased.lease is not None else "rows taken in time")
+        holder = leased.lease
+        if holder is not None and holder.is_run and self.ground.workers.get(holder.worker, 0) > leased.at:
+            self.blame("L2", f"r{leased.row.id}: {holder.worker} lost its lease although nothing was wrong")
         if leased.at - due_at > PROMPT + self.world.plan.latency * 4:
             late = leased.at - due_at
             which = "L2" if leased.lease is not None else "L4"
@@ -84,31 +86,19 @@ class Liveness(Watch):
     def _came_back(self) -> None:
         now = self.world.store.now()
         overdue = [row for row in self._open() if _is_overdue(row, now)]
-        well = self._well()
+        well = self.world.well()
         if not overdue or not well:
             return
         back = _Return(at=now, well=well, overdue=frozenset(row.id for row in overdue[:1]))
         self.world.after(PROMPT + 4 * self.world.plan.latency, lambda: self._judge_return(back))
 
     def _judge_return(self, back: _Return) -> None:
-        if back.well != self._well() or self.ground.is_quiet:
+        if back.well != self.world.well() or self.ground.is_quiet:
             return  # something else came between
         self.prove("returns of the store")
         for row in self._open():
             if row.id in back.overdue and _is_overdue(row, back.at):
                 self.blame("L3", f"r{row.id} of {row.job} was due when the store came back, and nobody took it")
-
-    def _well(self) -> frozenset[str]:
-        """Return the processes that nothing ails at this moment."""
-        found = set()
-        for number, machine in self.world.machines.items():
-            if number >= len(self.world.replicas):
-                continue
-            replica, wire = self.world.replicas[number], machine.wire
-            slow = replica.gate.latency > self.world.plan.latency
-            if replica.goes and not replica.main.done() and not wire.is_cut and wire.fate is no_fate and not slow:
-                found.add(replica.info.id)
-        return frozenset(found)
 
     def _open(self) -> list[Occurrence]:
         return [row for row in self.ground.rows.values() if row.state in _OPEN]

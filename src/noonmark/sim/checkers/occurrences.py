@@ -43,6 +43,7 @@ class Occurrences(Watch):
                 rule = self.ground.rules.now(before.job)
                 if rule is not None and any(new.frontier for new in judged.item.adds):
                     self._judge_look(judged, before, rule.job)
+                    self._judge_successor(before)
 
     def _judge_look(self, judged: Judged, row: Occurrence, job: Job) -> None:
         """What was certain when the row was leased, and what had become certain when it was settled, must be kept."""
@@ -68,6 +69,13 @@ class Occurrences(Watch):
         elif not newer_now and code == wanted:
             self.blame("L6", f"{name} ended as {code}, and was the latest")
 
+    def _judge_successor(self, row: Occurrence) -> None:
+        series = (row.job, row.subject)
+        open_rows = (self.ground.rows[row_id] for row_id in self.ground.open)
+        count = sum(other.frontier and (other.job, other.subject) == series for other in open_rows)
+        if count != 1:
+            self.blame("I13", f"after the look at r{row.id} {row.job} {row.subject} has {count} frontiers")
+
     # -- what is there in the end -------------------------------------------------------------------------
 
     def at_end(self) -> None:
@@ -78,6 +86,8 @@ class Occurrences(Watch):
                 by_series[(row.job, row.subject)].append(row)
         for name, known in self.ground.rules.rules.items():
             job = known[-1].job
+            if known[0].effective_at < self.world.plan.start:
+                self.blame("I8", f"{name} is in force since {known[0].effective_at}, before anybody declared it")
             if not job.is_series:
                 continue
             if job.scope == "each_worker":

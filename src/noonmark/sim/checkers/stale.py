@@ -29,6 +29,8 @@ class Stale(Watch):
         """Judge settlements and notes."""
         if self.ground.is_repeat:
             self.prove("requests that came twice")
+            if not self.ground.is_same_answer:
+                self.blame("S13", f"{call.verb} came twice, and the second answer was another one")
             if self.ground.changed and call.verb == "settle":
                 ids = {item.occurrence_id for item in call.args[2]}
                 for before, row in self.ground.changed:
@@ -49,7 +51,9 @@ class Stale(Watch):
         if judged.answer.outcome == "applied" and judged.was_answered:
             self.prove("answered fences answered again")
             if before is not None and judged.after is not None and before.state is not judged.after.state:
-                self.blame("I3", f"{name}: fence {item.fence} was answered before, and {item.event} had an effect again")
+                self.blame(
+                    "I3", f"{name}: fence {item.fence} was answered before, and {item.event} had an effect again"
+                )
         if judged.answer.outcome != "stale":
             return
         self.prove("stale settlements refused" if is_old else "late settlements refused")
