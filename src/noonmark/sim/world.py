@@ -147,7 +147,7 @@ class SimWorld(World):
         """Do something after a while."""
         self.at(self.clock.boot() - self.begins + length, act)
 
-    def live(self) -> None:
+    def live(self, *, quiet: Micros = QUIET) -> None:
         """Live through the plan, then through the quiet time, and let the checkers judge."""
         points.install(self._passed)
         try:
@@ -157,7 +157,7 @@ class SimWorld(World):
                 self.at(deed.at, partial(self.outside.do, deed))
             self._until(self.plan.length)
             self._make_peace()
-            self._until(self.plan.length + QUIET)
+            self._until(self.plan.length + quiet)
         finally:
             points.install(None)
         for checker in self.checkers:

@@ -60,7 +60,7 @@ class DirectGate:
         """Carry out one verb, repeating it while the store is away."""
         failures = 0
         while True:
-            await asyncio.sleep(self._dice.random() * self.latency / 1e6)
+            await self._travel()
             try:
                 answer = self._do(verb, *args, **kwargs)
             except StoreUnusable:
@@ -71,8 +71,12 @@ class DirectGate:
                 failures += 1
                 continue
             self._outage.answered()
-            await asyncio.sleep(self._dice.random() * self.latency / 1e6)
+            await self._travel()
             return answer
+
+    async def _travel(self) -> None:
+        length = self._dice.random() * self.latency
+        await asyncio.sleep(length / 1e6 if length >= 1 else 0)
 
     def submit(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Carry out one verb for a job; the future is done."""

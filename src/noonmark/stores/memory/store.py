@@ -317,7 +317,8 @@ class MemoryStore:
 
     def _forget(self, now: Micros) -> None:
         """Answers are kept for an hour; dicts keep their order, so the old ones are in front."""
-        for key, (answered_at, _) in list(self._answers.items()):
-            if now - answered_at < HOUR:
+        while self._answers:
+            oldest = next(iter(self._answers))
+            if now - self._answers[oldest][0] < HOUR:
                 return
-            del self._answers[key]
+            del self._answers[oldest]
