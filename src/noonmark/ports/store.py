@@ -199,8 +199,8 @@ class Store(Protocol):
     def facts(self, names: Collection[str]) -> dict[str, Fact]:
         """Return a Fact for every name asked for (version 0 where there is none).
 
-        ``flag:NAME`` and ``success:JOB:SUBJECT:DATE`` are stored facts.  ``key:KEY`` has as value a dict with
-        occurrence_id, state, generation, origin, job, ended_at of the claim's holder.  ``slot:JOB:SUBJECT`` has the
+        ``flag:NAME``, ``success:JOB:SUBJECT:DATE`` and ``away:WORKER`` are stored facts.  ``key:KEY`` has as value a dict
+        with occurrence_id, state, generation, origin, job, ended_at of the claim's holder.  ``slot:JOB:SUBJECT`` has the
         occupant's occurrence_id and since.  ``worker:ID`` has the WorkerInfo fields host, pid, process_started, boot_id,
         until, ended_at.
         """
