@@ -127,6 +127,10 @@ class Tables:
             row = self.release_key(row)
         return row
 
+    def slot_of(self, row_id: int) -> str:
+        """Return the overlap slot that the row occupies, "" when it has none."""
+        return next((name for name, held in self.slots.items() if held[0] == row_id), "")
+
     # -- keys ---------------------------------------------------------------------------------
 
     def holder(self, key: str) -> Occurrence | None:

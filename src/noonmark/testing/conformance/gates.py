@@ -245,6 +245,20 @@ def the_slot_is_kept_through_a_takeover(harness: Harness) -> None:
     assert harness.store.facts([SLOT])[SLOT].value["occurrence_id"] == occupant.id
 
 
+def a_second_slot_is_refused_and_the_first_is_kept_to_the_end(harness: Harness) -> None:
+    occupant = _occupied(harness)
+    harness.end(occupant, Event.FAIL_RETRY, due_at=harness.at(1))
+    again = harness.take_one(at=1)
+    second = harness.start(again, at=1, slot="slot:other:")
+    assert (second.outcome, second.changed) == ("changed", (SLOT,))
+    slots = harness.store.facts([SLOT, "slot:other:"])
+    assert slots[SLOT].value["occurrence_id"] == occupant.id
+    assert slots["slot:other:"].value is None
+    assert harness.start(again, at=1, slot=SLOT).outcome == "applied"
+    harness.end(again, at=1)
+    assert _is_free(harness)
+
+
 def the_slot_is_kept_when_the_run_is_handed_back(harness: Harness) -> None:
     harness.end(_occupied(harness), Event.HAND_BACK, due_at=harness.at(0))
     assert not _is_free(harness)
