@@ -165,6 +165,16 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "It became due at {due}, but no worker that is awake runs the job {job} ({awake} awake).",
         "已于 {due} 到期，但在线的 worker 都不运行任务 {job}（在线 {awake} 个）。",
     ),
+    "due_while_full": (
+        (
+            "It became due at {due} and is overdue by {ago}: the workers that could take it up ({awake} awake) have "
+            "{running} runs in progress, and one whose slots are all taken takes nothing before a run ends."
+        ),
+        (
+            "已于 {due} 到期，逾期 {ago}：能运行它的 worker（在线 {awake} 个）正在运行 {running} 次，"
+            "槽位全满的 worker 要等一次运行结束才会取走新的。"
+        ),
+    ),
     "due_overdue": (
         "It became due at {due} and is overdue by {ago}, although a worker is awake: this should not be.",
         "已于 {due} 到期，逾期 {ago}，尽管有 worker 在线：这不应该发生。",

@@ -288,8 +288,19 @@ def due_now(scene: Scene) -> Telling:
             code="handler_missing",
         )
     if now - at > OVERDUE_AFTER:
-        return Telling(sentence=voice.say("due_overdue", due=due, ago=ago), code="overdue")
+        return _overdue(scene, due, ago, awake)
     return Telling(sentence=voice.say("due_now", due=due, ago=ago), code="due")
+
+
+def _overdue(scene: Scene, due: str, ago: str, awake: int) -> Telling:
+    """Overdue although somebody is awake: a worker whose slots are all taken takes nothing; else it is a fault."""
+    voice, job = scene.voice, scene.row.job
+    able = [worker for worker in scene.workers if worker.is_awake(scene.now) and job in worker.jobs]
+    running = sum(scene.in_progress.get(worker.id, 0) for worker in able)
+    if all(scene.in_progress.get(worker.id, 0) for worker in able):
+        sentence = voice.say("due_while_full", due=due, ago=ago, awake=awake, running=running)
+        return Telling(sentence=sentence, code="overdue")
+    return Telling(sentence=voice.say("due_overdue", due=due, ago=ago), code="overdue")
 
 
 TELLERS: dict[str, Callable[[Scene], Telling]] = {

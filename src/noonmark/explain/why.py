@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -36,11 +37,14 @@ from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
 from noonmark.explain.find import Asked, Found, find
 from noonmark.explain.fragments import short_error
 from noonmark.explain.outages import outages
+from noonmark.explain.outcomes import OVERDUE_AFTER
 from noonmark.explain.stories import tell
 from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
 
 Lives: TypeAlias = Callable[[WorkerInfo], bool | None]
+RUNS_COUNTED = 10_000
+"""Most runs in progress that are counted to tell whether workers are full."""
 _ATTEMPT_WORDS = {
     "success": "try_success",
     "failed": "try_failed",
@@ -164,8 +168,18 @@ def _scene(store: Store, found: Found, story: Story, voice: Voice, lives: Lives 
         duplicates=_refused_for(store, row),
         following=found.following,
         outages=outages(store, workers, row.scheduled_for),
+        in_progress=_in_progress(store, row, voice),
         processes=_processes(story, workers, lives),
     )
+
+
+def _in_progress(store: Store, row: Occurrence, voice: Voice) -> Counter[str]:
+    """Count the runs of each worker, where a row is overdue and it may be that all of them are full."""
+    is_open = row.state in (State.PENDING, State.FAILED_RETRYING)
+    if not is_open or row.due_at is None or row.due_at > voice.now - OVERDUE_AFTER:
+        return Counter()
+    running = store.occurrences(Query(states=frozenset({State.RUNNING}), limit=RUNS_COUNTED))
+    return Counter(other.holder for other in running if other.holder and not other.looking)
 
 
 def _processes(story: Story, workers: tuple[WorkerInfo, ...], lives: Lives | None) -> dict[str, bool]:
