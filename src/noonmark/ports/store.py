@@ -131,12 +131,13 @@ class Store(Protocol):
         versions, window, expiry for a first start, a free slot and no other slot of its own) and claims the key if the row
         has not; refusing leaves the look lease in place so that the caller can decide again.  An answered fence (same
         occurrence, same fence, settled already) is ``applied`` again, with no second effect.  Ending a row releases its slot
-        and, for skip_superseded, its key; its ``due_at`` becomes None.  PARK with ``gates.facts``: if one of the versions
-        moved, ``due_at`` becomes now.  ``adds`` whose identity exists are left alone, except that a row ended
-        skip_superseded is reopened: one that is not yet due, and one that a revision ended (code revision_superseded)
-        although the revision in force, in effect before its moment, yields it.  A frontier row is added only while the job's
-        revision is the settlement's ``gates.revision``, and a frontier that would hand over to one of an older revision is
-        answered ``changed``: the series must not end there.
+        and, for skip_superseded, its key; of the rows parked on that slot the one with the oldest scheduled time is due now;
+        its ``due_at`` becomes None.  PARK with ``gates.facts``: if one of the versions moved, ``due_at`` becomes now.
+        ``adds`` whose identity exists are left alone, except that a row ended skip_superseded is reopened: one that is not
+        yet due, and one that a revision ended (code revision_superseded) although the revision in force, in effect before
+        its moment, yields it.  A frontier row is added only while the job's revision is the settlement's ``gates.revision``,
+        and a frontier that would hand over to one of an older revision is answered ``changed``: the series must not end
+        there.
         With a cancel requested, any end but SUCCESS becomes CANCELLED, and a PARK is looked at again within a second.
         """
         ...

@@ -47,6 +47,7 @@ def settle(tx: Transaction, worker: str, items: Sequence[Settlement]) -> list[Se
             answers.append(same)
         else:
             answers.append(_judge(tx, worker, item))
+    claims.pass_slots_on(tx)
     return answers
 
 

@@ -132,10 +132,13 @@ local function occupy(slot, row)
   end
 end
 
+local freed_slots = {}
+
 local function leave_slots(row)
   for _, slot in ipairs(row.head[SLOT] or {}) do
     if occupant(slot) == row.id then
       hset('slot', slot, false)
+      freed_slots[slot] = true
     end
   end
   change(row)[SLOT] = false
