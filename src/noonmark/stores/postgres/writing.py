@@ -53,8 +53,9 @@ _FREE = (0, 0)
 # The notice is part of the transaction: hardly ever is somebody waiting.
 _PASS_ON = (
     "WITH woken AS MATERIALIZED (SELECT o.id FROM unnest($2::text[]) AS n (name) CROSS JOIN LATERAL (SELECT o.id"
-    " FROM ~waiter AS w JOIN ~occurrence AS o ON o.id = w.occurrence_id WHERE w.fact = n.name AND o.holder = ''"
-    " AND o.due_at > $1::bigint ORDER BY o.scheduled_for, o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED) AS o),"
+    " FROM ~occurrence AS o WHERE o.id = ANY(ARRAY(SELECT occurrence_id FROM ~waiter WHERE fact = n.name"
+    " ORDER BY version, occurrence_id LIMIT 1000)) AND o.holder = '' AND o.due_at > $1::bigint"
+    " ORDER BY o.scheduled_for, o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED) AS o),"
     " moved AS (UPDATE ~agenda SET due_at = $1::bigint WHERE occurrence_id = ANY(ARRAY(SELECT id FROM woken))),"
     " dropped AS (DELETE FROM ~waiter WHERE occurrence_id = ANY(ARRAY(SELECT id FROM woken))),"
     " awake AS (UPDATE ~occurrence SET due_at = $1::bigint, waits = false WHERE id = ANY(ARRAY(SELECT id FROM woken)))"
