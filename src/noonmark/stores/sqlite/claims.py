@@ -25,8 +25,8 @@ _SET = (
     " SET generation = excluded.generation, occurrence_id = excluded.occurrence_id"
 )
 _OLDEST_WAITER = (
-    "SELECT o.id, o.worker FROM waiter w JOIN occurrence o ON o.id = w.occurrence_id WHERE w.fact = ? AND o.holder = ''"
-    " AND o.due_at > ? ORDER BY o.scheduled_for, o.id LIMIT 1"
+    "SELECT o.id, o.worker FROM waiter w JOIN occurrence o ON o.id = w.occurrence_id WHERE w.fact = ?1 AND o.holder = ''"
+    " AND o.due_at > ?2 AND NOT EXISTS (SELECT 1 FROM slot WHERE name = ?1) ORDER BY o.scheduled_for, o.id LIMIT 1"
 )
 
 
@@ -97,7 +97,7 @@ def leave(tx: Transaction, slot: str, occurrence_id: int) -> None:
 def pass_slots_on(tx: Transaction) -> None:
     """Make due, of each slot that was left and is free still, the row with the oldest scheduled time that waits for it."""
     for slot in sorted(tx.freed):
-        row = tx.execute(_OLDEST_WAITER, (slot, tx.now)).fetchone() if occupant(tx, slot) is None else None
+        row = tx.execute(_OLDEST_WAITER, (slot, tx.now)).fetchone()
         if row is not None:
             facts.forget_waiting(tx, row[0])
             tx.execute("UPDATE occurrence SET due_at = ?, waits = 0 WHERE id = ?", (tx.now, row[0]))

@@ -116,8 +116,9 @@ local function pass_slots_on()
       ids[index] = tonumber(member)
     end
     load_many(ids)
+    local asks = #ids > 0 or (waiting_here[slot] and not occupant(slot))
     local oldest
-    for _, row in pairs(occupant(slot) and {} or rows) do  -- those that this verb parked, too
+    for _, row in pairs(asks and rows or {}) do  -- those that this verb parked, too
       if row and waits_for(row, slot) then
         local older = not oldest or row.head[SCHEDULED] < oldest.head[SCHEDULED]
           or (row.head[SCHEDULED] == oldest.head[SCHEDULED] and row.id < oldest.id)
