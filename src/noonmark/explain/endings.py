@@ -6,13 +6,15 @@ Rule of the file: as in ``explain/stories.py``, which lists all tellers.
 from __future__ import annotations
 
 from noonmark.core import phrasing
-from noonmark.core.model import Micros
+from noonmark.core.model import SECOND, Micros
 from noonmark.explain.awake import asleep_at
 from noonmark.explain.explanation import Scene, Telling
 from noonmark.explain.fragments import actor_of, away_text, limit_text, short_error, spaced, who_and_why
 from noonmark.explain.losses import fence_lines, loss_lines
 from noonmark.explain.outages import away_between
 
+LOOKED_LATE: Micros = 5 * SECOND
+"""A row that nobody held back, and whose end was found so long after its limit, waited for a worker with a free slot."""
 PERSON_CODES = frozenset({"marked_done", "marked_skip", "marked_handled"})
 
 
@@ -54,6 +56,9 @@ def missed(scene: Scene) -> Telling:
             sentence=voice.say("missed_asleep", from_=from_, to=voice.moment(span.end), limit=limit),
             lines=_away_lines(scene, row.scheduled_for, row.ended_at),
         )
+    closed = [at for at in (row.not_after, row.expires_at) if at is not None]
+    if row.ended_at is not None and closed and row.ended_at > min(closed) + LOOKED_LATE:
+        return Telling(sentence=voice.say("missed_looked_late", limit=limit, ended=voice.moment(row.ended_at)))
     return Telling(sentence=voice.say("missed_plain", limit=limit))
 
 

@@ -194,6 +194,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "It did not run: the store was away from {from_} to {to}, as {worker} saw it, and {limit}.",
         "没有运行：{worker} 发现存储在 {from_} 至 {to} 无法访问，而{limit}。",
     ),
+    "missed_looked_late": (
+        "It did not run: {limit}, and the first worker to look at it did so only at {ended}.",
+        "没有运行：{limit}，而直到 {ended} 才有 worker 查看它。",
+    ),
     "missed_plain": ("It did not run: {limit}.", "没有运行：{limit}。"),
     "missed_after_tries": (
         "It did not finish: {attempts} of {tries} tries were made (last: {error}), then {limit}.",

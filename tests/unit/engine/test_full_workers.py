@@ -55,6 +55,10 @@ def test_what_is_over_while_every_worker_is_full_ends_with_its_alert_as_soon_as_
     assert ended.ended_at is not None
     assert ended.ended_at - free_at < SECOND
     assert [alert.kind for alert in world.store.tallies().open_alerts] == ["missed"]
+    told = why(world.store, occurrence_id=waiting.id, tz="UTC").sentence
+    assert told.startswith("It did not run: its catch-up limit ended at ")
+    assert ", and the first worker to look at it did so only at " in told
+    assert "才有 worker 查看它" in why(world.store, occurrence_id=waiting.id, tz="UTC", lang="zh").sentence
 
 
 def test_a_worker_with_a_free_slot_takes_it_in_time(world_of: MakeWorld) -> None:
