@@ -123,8 +123,8 @@ def _plan(jobs: Sequence[Job], wish: Wish) -> Plan:
         start=wish.start,
         length=wish.length,
         replicas=wish.replicas,
-        # Nothing is called, so nothing needs a process of its own.
-        zoo=tuple(Specimen(job=replace(job, isolation=""), body=body) for job in jobs),
+        # Nothing of the rules is called: their code is replaced by waiting.
+        zoo=tuple(Specimen(job=replace(job, isolation="", command=(), run=""), body=body) for job in jobs),
         deeds=tuple(sorted(_deeds(jobs, wish, dice), key=lambda deed: deed.at)),
         faults=plans.strew(
             dice,
