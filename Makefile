@@ -1,4 +1,5 @@
-# Everything a person needs: `make demo`, `make test`, `make check`, `make conformance`, `make bench`.
+# Everything a person needs: `make demo`, `make test`, `make check`, `make conformance`, `make sim`,
+# `make bench`.
 # The virtual environment is made on first use, in .venv, with Python 3.11 or newer.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
@@ -7,7 +8,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check conformance format lint types floors bench lock-pauses clean setup
+.PHONY: demo test check conformance format lint types floors bench sim lock-pauses clean setup
 
 setup: $(READY)
 
@@ -46,6 +47,12 @@ conformance: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m bench
+
+# Worlds decided by a seed, in which everything that can go wrong does: SEEDS=A-B HOURS=1.5 for others.
+SEEDS ?= 0-499
+HOURS ?= 1.5
+sim: $(READY)
+	@$(BIN)/python -m noonmark.sim --seeds $(SEEDS) --hours $(HOURS) --cover
 
 lock-pauses: $(READY)
 	@$(BIN)/python tests/faults/lockpauses.py

@@ -111,4 +111,6 @@ class ReplicaClock:
         self.offset += length
 
     def _gain(self) -> Micros:
+        if not self.drift:
+            return self._gained
         return self._gained + (self._truth.boot() - self._since) * self.drift // 1_000_000

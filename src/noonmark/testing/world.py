@@ -69,7 +69,7 @@ class Replica:
             jobs=tuple(world.jobs),
         )
         self._hint = asyncio.Event()
-        self.locks = ReplicaLocks(world.locks, self.info.id)
+        self.locks = ReplicaLocks(world.locks, self.info.id, self.clock)
         self.engine = Engine(
             store,
             self.gate,
