@@ -22,7 +22,7 @@ from noonmark.sim import faults as f
 from noonmark.sim.deeds import Outsiders
 from noonmark.sim.history import Call, Checker, Effect, History, Violation
 from noonmark.sim.plan import QUIET, Plan
-from noonmark.sim.store import Cluster, Link, Wire
+from noonmark.sim.store import Cluster, Link, Wire, no_fate
 from noonmark.sim.strikes import strike
 from noonmark.sim.zoo import Specimen
 from noonmark.testing.clock import ReplicaClock, VirtualClock
@@ -181,9 +181,10 @@ class SimWorld(World):
             machine.traps.clear()
             machine.latency = self.replicas[number].gate.latency = min(self.plan.latency, 20_000)
             machine.wire.heal()
+            is_leaving = machine.comes_back_at is not None  # it was killed, or told to stop and has not ended yet
             machine.comes_back_at = None
             self.resume(number)
-            if not self.replicas[number].is_alive or self.replicas[number].main.done():
+            if is_leaving or not self.replicas[number].is_alive or self.replicas[number].main.done():
                 self.restart(number)
         self.outside.finish()
 

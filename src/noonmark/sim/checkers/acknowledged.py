@@ -62,7 +62,12 @@ class Acknowledged(Watch):
                 self.blame("S13", f"{name}: r{row.id} was called a duplicate of r{added.duplicate_of}, which it is not")
         elif row.state is State.SKIPPED and not self._may_be_skipped(row):
             self.blame("I12", f"{name}: r{row.id} was promised, and skipped ({row.verdict}, {row.code})")
-        if row.state not in _ENDED and not row.code and (row.due_at or 0) < self.world.store.now():
+        if (
+            self.ground.had_quiet
+            and row.state not in _ENDED
+            and not row.code
+            and (row.due_at or 0) < self.world.store.now()
+        ):
             self.blame("I12", f"{name}: r{row.id} was promised, and nothing came of it")
 
     def _may_be_skipped(self, row: Occurrence) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from noonmark.core.model import Event, FlagSet, Job, Micros, Occurrence, Origin, State
+from noonmark.core.model import Event, FlagSet, Job, Micros, Origin, State
 from noonmark.sim import almanac
 from noonmark.sim.checkers.ground import Begun, Ground
 from noonmark.sim.checkers.watch import Watch
@@ -27,11 +27,15 @@ class Effects(Watch):
     def __init__(self, world: SimWorld, ground: Ground) -> None:
         super().__init__(world, ground)
         self._begun_effects: Counter[tuple[int, int]] = Counter()
-        self._late: dict[tuple[int, int], set[Micros]] = {}
+        self._succeeded: set[tuple[str, str]] = set()  # job and business date
+        self._late: dict[tuple[tuple[int, int], Micros], set[Micros]] = {}
 
     def on_call(self, call: Call) -> None:
         """Judge every start as the store carries it out."""
         del call
+        for _, row in self.ground.changed:
+            if row.state is State.SUCCESS and (rule := self.ground.rules.now(row.job)) is not None:
+                self._succeeded.add((row.job, almanac.business_date(rule.job, row.scheduled_for)))
         for begun in self.ground.begun:
             rule = self.ground.rules.of(begun.row.job, begun.row.revision)
             if rule is None:
@@ -81,17 +85,12 @@ class Effects(Watch):
             self.prove("starts on ready data")
             if isinstance(condition, FlagSet):
                 name = condition.flag.replace("{business_date}", date)
+                if "{" in name:
+                    continue  # other names are not read here
                 if not self.ground.is_set(f"flag:{name}"):
                     self.blame("S8", f"r{row.id} of {job.name} began, but flag {name} is not set")
-            elif not any(
-                other.job == condition.job and other.state is State.SUCCESS and self._date(other) == date
-                for other in self.ground.rows.values()
-            ):
+            elif (condition.job, date) not in self._succeeded and "[" not in condition.job:
                 self.blame("S8", f"r{row.id} of {job.name} began, but {condition.job} has no success for {date}")
-
-    def _date(self, row: Occurrence) -> str:
-        rule = self.ground.rules.now(row.job)
-        return "" if rule is None else almanac.business_date(rule.job, row.scheduled_for)
 
     def _judge_limit(self, begun: Begun) -> None:
         row, before = begun.row, begun.before
@@ -153,7 +152,7 @@ class Effects(Watch):
         now = self.world.clock.boot()
         if ends is None or now <= ends:
             return
-        steps = self._late.setdefault(run, set())
+        steps = self._late.setdefault((run, ends), set())  # a lapsed lease that nobody looked at may be renewed
         steps.add(now)
         self.prove("steps after a lease had ended")
         if len(steps) > 1:

@@ -56,6 +56,8 @@ class Explain(Watch):
             return
         if not told.sentence.strip() or "{" in told.sentence:
             self.blame("X1", f"why says nothing of r{row.id} of {row.job}: {told.sentence!r}")
+        if told.outcome == "unknown" and not self.ground.had_quiet:
+            return  # nobody was awake, and nobody came back
         if told.outcome not in _WORDS[row.state] or not _agrees(told.outcome, row):
             self.blame("X1", f"why calls r{row.id} of {row.job} {told.outcome}, it is {row.state} ({row.code})")
         if told.occurrence_id != row.id or told.state != row.state:

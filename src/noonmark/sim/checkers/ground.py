@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.core.model import (
     HOUR,
+    MINUTE,
     Act,
     Event,
     Fact,
@@ -160,6 +161,11 @@ class Ground:
         return self._world.store.now() - (self._world.clock.boot() - self._world.begins - self._world.plan.length)
 
     @property
+    def had_quiet(self) -> bool:
+        """True when the world ended in quiet, so that whatever must happen in the end can be asked for."""
+        return self._world.store.now() - self.peace_at >= 10 * MINUTE
+
+    @property
     def is_quiet(self) -> bool:
         """True when nothing goes wrong any more."""
         return self._world.clock.boot() >= self._world.begins + self._world.plan.length
@@ -255,7 +261,7 @@ class Ground:
     def _read_settle(self, call: Call) -> None:
         _, worker, items = call.args[:3]
         before = {item.occurrence_id: self.rows.get(item.occurrence_id) for item in items}
-        self._compare(whole=any(item.adds for item in items))
+        self._compare()
         for item, answer in zip(items, call.answer, strict=True):
             self._read_settlement(call, worker, item, answer, before[item.occurrence_id])
 

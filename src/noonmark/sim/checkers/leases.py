@@ -71,7 +71,7 @@ class Leases(Watch):
         if rule is None or not rule.job.skips_overlap:
             return
         self.prove("starts into a slot")
-        for other in self.ground.rows.values():
+        for other in map(self.ground.rows.__getitem__, self.ground.open):
             if (other.job, other.subject) == (row.job, row.subject) and other.id != row.id:
                 if other.state in _IN_PROGRESS:
                     self.blame("S14", f"r{row.id} of {row.job} began while r{other.id} is {other.state}")

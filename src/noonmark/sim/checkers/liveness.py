@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from noonmark.core.model import MINUTE, SECOND, Micros, Occurrence, State
+from noonmark.core.model import MINUTE, SECOND, Micros, Occurrence
 from noonmark.sim import faults as f
 from noonmark.sim.checkers.ground import Ground, Leased
 from noonmark.sim.checkers.watch import Watch
@@ -25,7 +25,6 @@ BACK: Micros = 5 * SECOND
 """What a process that was killed takes to come back, and those that start at the beginning of the quiet time."""
 ENDED: Micros = 10 * MINUTE
 """Longest a row may go on after it became due and nothing was wrong any more: every attempt, wait and takeover."""
-_OPEN = frozenset({State.PENDING, State.RUNNING, State.FAILED_RETRYING})
 _WAITS = frozenset({"flag_missing", "dependency_missing", "weekend_wait", "window_not_open", "waiting_for_resume"})
 
 
@@ -101,12 +100,14 @@ class Liveness(Watch):
                 self.blame("L3", f"r{row.id} of {row.job} was due when the store came back, and nobody took it")
 
     def _open(self) -> list[Occurrence]:
-        return [row for row in self.ground.rows.values() if row.state in _OPEN]
+        return [self.ground.rows[row_id] for row_id in sorted(self.ground.open)]
 
     # -- in the end -----------------------------------------------------------------------------------------
 
     def at_end(self) -> None:
         """Nothing is overdue, and nothing goes on for ever."""
+        if not self.ground.had_quiet:
+            return
         now = self.world.store.now()
         for row in self._open():
             self.prove("rows that are open in the end")

@@ -108,6 +108,8 @@ class Occurrences(Watch):
         is_own = self.ground.rules.rules[name][-1].job.scope == "each_worker"
         first = min((row.scheduled_for for row in rows), default=now)
         last = max((row.range_until or row.scheduled_for for row in rows), default=first)
+        if not self.ground.had_quiet:  # whoever was to look at the last moments may be away
+            now = min([row.scheduled_for for row in rows if row.frontier and row.state in _OPEN], default=now) - FRESH
         expected: dict[Micros, Rule] = {}
         allowed: set[Micros] = set()  # of a rule that was still believed in
         for rule, until, believed in self.ground.rules.reigns(name):
@@ -144,7 +146,11 @@ class Occurrences(Watch):
         for row in found:
             if row.code == "revision_superseded" and row.state is State.SKIPPED:
                 self.blame("L1", f"{what} (r{row.id}) was ended by a revision, although the rule yields it")
-            elif row.state in _OPEN and (row.due_at is None or row.due_at <= self.world.store.now() or not row.code):
+            elif (
+                row.state in _OPEN
+                and self.ground.had_quiet
+                and (row.due_at is None or row.due_at <= self.world.store.now() or not row.code)
+            ):
                 self.blame("I4", f"{what} (r{row.id}) is {row.state} ({row.code}), due at {row.due_at}")
             elif row.state not in _OPEN and not row.verdict and not row.code:
                 self.blame("L1", f"{what} (r{row.id}) ended {row.state} without a reason")

@@ -136,7 +136,8 @@ class Reasons(Watch):
         self.world.after(2_000_000 + 4 * self.world.plan.latency, judge)
 
     def _waiting_for(self, fact: str) -> list[Occurrence]:
-        return [row for row in self.ground.rows.values() if row.state in _OPEN and fact in _missing(row)]
+        rows = (self.ground.rows[row_id] for row_id in self.ground.open)
+        return [row for row in rows if fact in _missing(row)]
 
     def at_end(self) -> None:
         """Nobody waits for what is there."""
