@@ -27,7 +27,9 @@ def test_every_way_of_asking_names_all_params_that_the_key_lacks(sched: Schedule
         error = refused.value
         assert (error.job, error.names, error.what) == ("close_unpaid", ("order_id", "till"), "key")
         assert error.template == "unpaid:{order_id}:{till}"
-        assert str(error).startswith('close_unpaid needs order_id, till: its key "unpaid:{order_id}:{till}" is made of it')
+        assert str(error).startswith(
+            'close_unpaid needs order_id, till: its key "unpaid:{order_id}:{till}" is made of it'
+        )
     assert sched.occurrences() == []
 
 

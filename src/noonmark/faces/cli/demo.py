@@ -50,7 +50,7 @@ INDENT = " " * 14
 ANSWER_COLUMNS = 104
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, acts=True)
 @click.option("--no-kill", is_flag=True, help="Kill no worker, but say how to do it yourself.")
 @click.option(
     "--keep", is_flag=True, help="Keep what an earlier demo left; take the next free folder. With --url: erase nothing."
@@ -67,6 +67,8 @@ def demo(ctx: click.Context, *, no_kill: bool, keep: bool, folder: str, seconds:
     at the end (NOONMARK_URL is not looked at).  Exit code 1 if the proof at the end does not hold.
     """
     settings = settings_of(ctx)
+    if "json" in settings.typed:
+        raise problems.Trouble("demo_json")
     lang, app = settings.language, find_app()
     url = server_url(settings.url) if "url" in settings.typed else None
     place, emptied = prepare(Path(folder), keep=keep)

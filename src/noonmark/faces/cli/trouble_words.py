@@ -9,6 +9,8 @@ Words = tuple[str, str, str]
 
 TROUBLES: dict[str, tuple[Words, Words]] = {
     "told": (("{what}", "{why}", "{do}"), ("{what}", "{why}", "{do}")),
+    "usage": (("{what}", "", "{command} --help"), ("{what}", "", "{command} --help")),
+    "interrupted": (("interrupted", "", "run it again"), ("已中断", "", "请重新执行")),
     # -- the store
     "memory_store": (
         (
@@ -195,6 +197,10 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ),
         ("{first} 与 {second} 指的是两样东西", "一次只解释一次触发", "请去掉其中之一"),
     ),
+    "occurrence_elsewhere": (
+        ("r{number} is of {other}, not of {job}", "", "leave {job} out, or name another occurrence"),
+        ("r{number} 属于 {other}，不属于 {job}", "", "请去掉 {job}，或换一个触发编号"),
+    ),
     "bad_time": (
         ("{option}: {error}", "", "write a time as 2026-11-28T18:30, or a date as 2026-11-28"),
         ("{option}：{error}", "", "时间请写成 2026-11-28T18:30，日期写成 2026-11-28"),
@@ -222,6 +228,54 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
     "bad_param": (
         ("--param {text!r} has no name and value", "", "write --param channel=ops"),
         ("--param {text!r} 没有名字和取值", "", "请写成 --param channel=ops"),
+    ),
+    "param_twice": (
+        ("--param {param} is given twice", "a run has one value for each param", "leave one of them out"),
+        ("--param {param} 给了两次", "一次运行中每个参数只有一个值", "请去掉其中之一"),
+    ),
+    "param_missing": (
+        ("{job} needs {names}", 'its {part} is made of it: "{template}"', "add {add}"),
+        ("{job} 需要 {names}", "它的{part}由此构成：“{template}”", "请加上 {add}"),
+    ),
+    "param_misspelt": (
+        ("{job} needs {names}, not {given}", 'its {part} is made of it: "{template}"', "write {add}"),
+        ("{job} 需要的是 {names}，不是 {given}", "它的{part}由此构成：“{template}”", "请写 {add}"),
+    ),
+    "param_needed": (
+        ("{job} needs {names}", "its function has no default for it", "add {add}"),
+        ("{job} 需要 {names}", "它的函数没有给出默认值", "请加上 {add}"),
+    ),
+    "param_unknown": (
+        ("{job} does not take {names}", "it takes: {known}", "leave it out, or let its function take it"),
+        ("{job} 不接受 {names}", "它接受：{known}", "请去掉它，或让其函数接受它"),
+    ),
+    "param_near": (
+        (
+            "{job} does not take {names}",
+            "it takes: {known}",
+            "did you mean {near}? write --param {near}=… instead of {name}",
+        ),
+        ("{job} 不接受 {names}", "它接受：{known}", "是否想写 {near}？请用 --param {near}=… 代替 {name}"),
+    ),
+    "option_goes_with": (
+        ("{option} goes with {other}", "alone it would change nothing", "leave it out, or add {other}"),
+        ("{option} 要与 {other} 一起使用", "单独使用没有作用", "请去掉它，或加上 {other}"),
+    ),
+    "option_without": (
+        ("{option} and {other} exclude each other", "one of the two would be ignored", "leave one of them out"),
+        ("{option} 与 {other} 不能同时使用", "其中之一会被忽略", "请去掉其中之一"),
+    ),
+    "now_reads_only": (
+        (
+            "--now only goes with what reads",
+            "what is done is done at the store's time, and recorded at that time",
+            "leave --now out; run takes it with --dry-run",
+        ),
+        (
+            "--now 只能用于查看",
+            "执行的操作总以存储的时间为准，并按该时间记录",
+            "请去掉 --now；run 可与 --dry-run 一起使用",
+        ),
     ),
     "again_reason": (
         (
@@ -285,6 +339,18 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("无法写入 {folder}：{error}", "", "请选一个可写的目录：noonmark init 目录"),
     ),
     # -- the demo
+    "demo_json": (
+        (
+            "the demo is told in words, not in JSON",
+            "it is for a person to watch",
+            "leave --json out; afterwards: noonmark --url sqlite:///noonmark-demo/noonmark.db history --json",
+        ),
+        (
+            "演示用文字讲述，不输出 JSON",
+            "它是给人看的",
+            "请去掉 --json；之后可用：noonmark --url sqlite:///noonmark-demo/noonmark.db history --json",
+        ),
+    ),
     "demo_file": (
         ("{folder} is a file", "", "name a folder for the demo: --dir FOLDER"),
         ("{folder} 是一个文件", "", "请为演示指定一个目录：--dir 目录"),
