@@ -170,6 +170,7 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r"memory:// 存储没有名字也没有选项，每个各自独立；请写 memory:// 或 \1",
     ),
     (r"(\S+) needs the package (\S+); install it with: (.+)", r"\1 需要软件包 \2；安装：\3"),
+    (r"(\S+) needs the package (\S+)", r"\1 需要软件包 \2"),
     (
         r"(\S+) is claimed by several packages \((.+)\); uninstall all but one",
         r"\1 被多个软件包占用（\2）；请只保留一个",

@@ -122,7 +122,7 @@ def _as_trouble(fault: Exception, lang: str) -> problems.Trouble:
     if isinstance(fault, click.ClickException):
         return _usage(fault, lang)
     from noonmark.explain.find import NotFound
-    from noonmark.ports.store import StoreError, StoreUnusable
+    from noonmark.ports.store import StoreError, StoreUnusable, StoreUrlError
 
     if "noonmark.rules.problems" in sys.modules:  # only who read rules can have been refused
         from noonmark.rules.problems import ProblemList
@@ -133,6 +133,8 @@ def _as_trouble(fault: Exception, lang: str) -> problems.Trouble:
     if isinstance(fault, NotFound):
         told = {"what": fault.what(lang), "do": fault.do(lang), "name": fault.name}
         return problems.Trouble("not_found", **told, code=problems.NOT_FOUND)
+    if isinstance(fault, StoreUrlError):
+        return problems.not_opened("", fault)
     if isinstance(fault, StoreUnusable):
         return problems.Trouble("store_unusable", error=str(fault), code=problems.UNREACHABLE)
     if isinstance(fault, StoreError):

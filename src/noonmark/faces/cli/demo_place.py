@@ -34,7 +34,7 @@ def server_url(url: str) -> str:
     try:
         found = trial_url(url, secrets.token_hex(4))
     except ValueError as error:
-        raise problems.Trouble("no_open", url=shown(url), error=str(error)) from None
+        raise problems.not_opened(shown(url), error) from None
     if found is None:
         raise problems.Trouble("demo_url", url=shown(url))
     return found

@@ -69,7 +69,7 @@ def check_params(here: Session, rule: Job, given: dict[str, Any], app: str | Non
         names = ", ".join(error.names)
         known = ", ".join(error.known) or here.word("no_params")
         if error.near:
-            told = {"name": error.names[0], "near": error.near}
+            told: dict[str, Any] = {"name": error.names[0], "near": error.near}
             raise problems.Trouble("param_near", job=rule.name, names=names, known=known, **told) from None
         raise problems.Trouble("param_unknown", job=rule.name, names=names, known=known) from None
     return True
@@ -93,7 +93,7 @@ def missing_told(here: Session, given: dict[str, Any]) -> Iterator[None]:
         if error.what == "function":
             raise problems.Trouble("param_needed", job=job, names=names, add=add) from None
         part = here.word(_PARTS[error.what])
-        told = {"job": job, "names": names, "part": part, "template": error.template, "add": add}
+        told: dict[str, Any] = {"job": job, "names": names, "part": part, "template": error.template, "add": add}
         close = nearest(error.names[0], given)
         if close and close not in _names(error.template):
             raise problems.Trouble("param_misspelt", **told, given=close) from None

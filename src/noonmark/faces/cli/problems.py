@@ -55,3 +55,16 @@ class Trouble(Exception):
         what, why, do = self.parts(lang)
         name = self.args_told.get("name") if self.key == "not_found" else None
         return {"code": str(name or self.key), "what": what, "why": why, "do": do, "exit": self.code}
+
+
+def not_opened(url: str, error: ValueError) -> Trouble:
+    """Return what is said about a store that cannot be opened as its URL stands: usage, or a driver is missing here.
+
+    ``url`` is "" where only the store knows which it was.
+    """
+    from noonmark.ports.store import StoreDriverMissing
+
+    if isinstance(error, StoreDriverMissing):
+        needs, _, how = str(error).partition("; install it with: ")
+        return Trouble("driver_missing", needs=needs, how=how, code=UNREACHABLE)
+    return Trouble("no_open", url=url, error=str(error)) if url else Trouble("store_url", error=str(error))

@@ -172,7 +172,7 @@ def open_at(url: str, *, create: bool = False, unfinished: bool = False) -> Stor
     try:
         return open_store(url, unfinished=unfinished)
     except ValueError as error:
-        raise problems.Trouble("no_open", url=shown(url), error=str(error)) from None
+        raise problems.not_opened(shown(url), error) from None
 
 
 @contextmanager

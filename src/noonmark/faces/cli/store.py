@@ -82,7 +82,7 @@ def _url_told(url: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise problems.Trouble("no_open", url=shown(url), error=str(error)) from None
+        raise problems.not_opened(shown(url), error) from None
 
 
 # -- copy ---------------------------------------------------------------------------------------------

@@ -42,6 +42,14 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("cannot open the store {url}", "{error}", "name the store with --url or NOONMARK_URL"),
         ("无法打开存储 {url}", "{error}", "请用 --url 或 NOONMARK_URL 指明存储"),
     ),
+    "store_url": (
+        ("{error}", "", "name the store with --url or NOONMARK_URL"),
+        ("{error}", "", "请用 --url 或 NOONMARK_URL 指明存储"),
+    ),
+    "driver_missing": (
+        ("{needs}", "it is not installed for this Python", "{how}"),
+        ("{needs}", "当前 Python 没有安装它", "{how}"),
+    ),
     "store_unusable": (
         ("{error}", "", "or name another store with --url"),
         ("{error}", "", "或用 --url 指定另一个存储"),
