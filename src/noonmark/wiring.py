@@ -202,8 +202,8 @@ def trial_url(url: str, name: str) -> str | None:
     return None if option is None else with_option(url, option, f"{TRIAL}{name}")
 
 
-def erase_trial(url: str) -> None:
-    """Take a trial's namespace away, with all that it holds; never another one.
+def erase_trial(url: str) -> int:
+    """Take a trial's namespace away, with all that it holds, and return how many things that were; never another one.
 
     Raises:
         ValueError: the URL does not name a trial's namespace.
@@ -215,7 +215,7 @@ def erase_trial(url: str) -> None:
     if len(names) != 1 or not names[0].startswith(TRIAL):
         raise ValueError(f"{shown(url)} names no trial's namespace")
     with _naming_the_package(scheme):
-        importlib.import_module(f"{_SERVERS[scheme][0]}.erasing").erase(url)
+        return int(importlib.import_module(f"{_SERVERS[scheme][0]}.erasing").erase(url))
 
 
 # -- servers and plugins ----------------------------------------------------------------------------

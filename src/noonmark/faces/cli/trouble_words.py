@@ -5,10 +5,9 @@ Rule of the file: only text.  Both languages have the same names in braces, whic
 
 from __future__ import annotations
 
-Words = tuple[str, str, str]
+from noonmark.faces.cli.demo_trouble_words import DEMO_TROUBLES, Words
 
 TROUBLES: dict[str, tuple[Words, Words]] = {
-    "told": (("{what}", "{why}", "{do}"), ("{what}", "{why}", "{do}")),
     "usage": (("{what}", "", "{command} --help"), ("{what}", "", "{command} --help")),
     "interrupted": (("interrupted", "", "run it again"), ("已中断", "", "请重新执行")),
     # -- the store
@@ -346,57 +345,5 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("cannot write into {folder}: {error}", "", "choose a folder that you may write to: noonmark init FOLDER"),
         ("无法写入 {folder}：{error}", "", "请选一个可写的目录：noonmark init 目录"),
     ),
-    # -- the demo
-    "demo_json": (
-        (
-            "the demo is told in words, not in JSON",
-            "it is for a person to watch",
-            "leave --json out; afterwards: noonmark --url sqlite:///noonmark-demo/noonmark.db history --json",
-        ),
-        (
-            "演示用文字讲述，不输出 JSON",
-            "它是给人看的",
-            "请去掉 --json；之后可用：noonmark --url sqlite:///noonmark-demo/noonmark.db history --json",
-        ),
-    ),
-    "demo_file": (
-        ("{folder} is a file", "", "name a folder for the demo: --dir FOLDER"),
-        ("{folder} 是一个文件", "", "请为演示指定一个目录：--dir 目录"),
-    ),
-    "demo_not_ours": (
-        (
-            "{folder} is not empty, and not from a demo",
-            "the demo removes nothing that it did not write",
-            "name another folder: --dir FOLDER",
-        ),
-        ("{folder} 不是空目录，也不是演示留下的", "演示不删除不是它写的东西", "请换一个目录：--dir 目录"),
-    ),
-    "demo_url": (
-        (
-            "the demo cannot make a namespace of its own at {url}",
-            "on a server it plays in a fresh schema (PostgreSQL) or namespace (Redis) and erases it at the end",
-            "leave --url out, and --dir says where it writes its file",
-        ),
-        (
-            "演示无法在 {url} 建立自己的命名空间",
-            "在服务器上它使用新的 schema（PostgreSQL）或 namespace（Redis），结束时清除",
-            "请去掉 --url，用 --dir 指定写文件的目录",
-        ),
-    ),
-    "demo_no_folder": (
-        ("cannot make the folder {folder}: {error}", "", "name another: --dir FOLDER"),
-        ("无法创建目录 {folder}：{error}", "", "请换一个：--dir 目录"),
-    ),
-    "demo_no_app": (
-        (
-            "the demo's application, ResearchCopilot, is not in this installation",
-            "",
-            "install noonmark from its wheel, or run the demo in a checkout: make demo",
-        ),
-        (
-            "演示用的应用 ResearchCopilot 不在本安装中",
-            "",
-            "请从 wheel 安装 noonmark，或在源码目录运行：make demo",
-        ),
-    ),
+    **DEMO_TROUBLES,
 }
