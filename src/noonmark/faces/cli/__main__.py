@@ -136,7 +136,9 @@ def _as_trouble(fault: Exception, lang: str) -> problems.Trouble:
     if isinstance(fault, StoreUrlError):
         return problems.not_opened("", fault)
     if isinstance(fault, StoreUnusable):
-        return problems.Trouble("store_unusable", error=str(fault), code=problems.UNREACHABLE)
+        from noonmark.faces.cli.doctor_words import refused
+
+        return problems.Trouble("store_unusable", error=refused(fault, lang), code=problems.UNREACHABLE)
     if isinstance(fault, StoreError):
         return problems.Trouble("store_away", error=str(fault), code=problems.UNREACHABLE)
     if isinstance(fault, OSError):
