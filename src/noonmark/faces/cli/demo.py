@@ -19,7 +19,7 @@ import click
 from noonmark.core import times
 from noonmark.core.model import SECOND, Micros, Occurrence, Query, State
 from noonmark.explain.render import cut
-from noonmark.explain.report import report_line, report_text
+from noonmark.explain.report import report_counts, report_line, report_text
 from noonmark.explain.verify import Report, verify
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
@@ -137,8 +137,8 @@ class Play:
         ):
             self._turn(kill=kill)
             time.sleep(TICK)
-        self.watcher.poll()
         report = verify(self.store, self.begin - LEAD)
+        self.watcher.poll()  # whatever the proof has counted has its line above
         self.troupe.stop()
         return self._closing(report, kill=kill)
 
@@ -215,6 +215,8 @@ class Play:
     def _closing(self, report: Report, *, kill: bool) -> int:
         click.echo("")
         self.watcher.headed(report.until, say(self.lang, "verify"), report_line(report, self.lang))
+        counts = [f"{count} {word}" for count, word in report_counts(report, self.lang)]
+        self.watcher.below(say(self.lang, "counts", counts=say(self.lang, "comma").join(counts)))
         if not report.ok:
             click.echo(report_text(report, Voice(lang=self.lang, zone=ZONE, now=report.until)))
         if self.killed and not self.watcher.takeovers:
