@@ -180,7 +180,7 @@ def command_name() -> str:
         return "noonmark"
     beside = Path(sys.executable).with_name("noonmark")
     if not beside.exists():
-        return f"{sys.executable} -m noonmark.faces.cli"
+        return f"{sys.executable} -m noonmark"
     with contextlib.suppress(ValueError):
         return str(beside.relative_to(Path.cwd()))
     return str(beside)

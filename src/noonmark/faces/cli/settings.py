@@ -76,7 +76,11 @@ def global_options() -> list[click.Option]:
     return [
         _option("--url", help="Where the store is.", show_envvar=True, envvar="NOONMARK_URL", metavar="URL"),
         _option(
-            "--json", help="Print JSON: one versioned object.", is_flag=True, show_envvar=True, envvar="NOONMARK_JSON"
+            "--json",
+            help="Print JSON: one versioned object, also of a failure.",
+            is_flag=True,
+            show_envvar=True,
+            envvar="NOONMARK_JSON",
         ),
         _option("--lang", help="Language of sentences (env: NOONMARK_LANG, LANG).", type=click.Choice(["en", "zh"])),
         _option(
