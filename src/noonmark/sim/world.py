@@ -22,7 +22,7 @@ from noonmark.sim import faults as f
 from noonmark.sim.deeds import Outsiders
 from noonmark.sim.history import Call, Checker, Effect, History, Violation
 from noonmark.sim.plan import QUIET, Plan
-from noonmark.sim.store import Cluster, Link, Wire
+from noonmark.sim.store import Cluster, Link, Wire, no_fate
 from noonmark.sim.strikes import strike
 from noonmark.sim.zoo import Specimen
 from noonmark.testing.clock import ReplicaClock, VirtualClock
@@ -181,9 +181,10 @@ class SimWorld(World):
             machine.traps.clear()
             machine.latency = self.replicas[number].gate.latency = min(self.plan.latency, 20_000)
             machine.wire.heal()
+            is_leaving = machine.comes_back_at is not None  # it was killed, or told to stop and has not ended yet
             machine.comes_back_at = None
             self.resume(number)
-            if not self.replicas[number].is_alive or self.replicas[number].main.done():
+            if is_leaving or not self.replicas[number].is_alive or self.replicas[number].main.done():
                 self.restart(number)
         self.outside.finish()
 
@@ -194,6 +195,17 @@ class SimWorld(World):
         self.start()
         replica = self.replicas[number]
         return replica if replica.is_alive and not replica.main.done() else None
+
+    def well(self) -> frozenset[str]:
+        """Return the processes that nothing ails at this moment."""
+        found = set()
+        for replica in self.replicas:
+            wire = self.machines[replica.number].wire
+            is_slow = replica.gate.latency > self.plan.latency
+            is_cut = wire.is_cut or wire.fate is not no_fate
+            if replica.goes and not replica.main.done() and not is_cut and not is_slow:
+                found.add(replica.info.id)
+        return frozenset(found)
 
     def crash(self, number: int, down: Micros) -> None:
         """Kill a replica and start another process in its place."""
