@@ -24,6 +24,8 @@ from noonmark.sim.shrink import shrink
 
 REPLAYED = 100
 """One seed of so many is lived through twice."""
+TOLD = 50
+"""After so many seeds a line says how far we are."""
 SHOWN = 5
 """How many failing seeds are cut down and told."""
 
@@ -45,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report.add(outcome)
         if not outcome.is_good:
             print(f"seed {outcome.seed}: {_first_of(outcome)}", flush=True)
+        if report.seeds % TOLD == 0:
+            print(f"{report.seeds} of {len(seeds)} seeds, {report.hours:,.0f} h", file=sys.stderr, flush=True)
     for line in report.lines(seconds=time.monotonic() - began):
         print(line)
     for outcome in sorted(report.bad, key=lambda bad: bad.seed)[:SHOWN]:
