@@ -149,7 +149,7 @@ class Occurrences(Watch):
             elif (
                 row.state in _OPEN
                 and self.ground.had_quiet
-                and (row.due_at is None or row.due_at <= self.world.store.now() or not row.code)
+                and (row.due_at is None or row.due_at < self.world.store.now() - FRESH or not row.code)
             ):
                 self.blame("I4", f"{what} (r{row.id}) is {row.state} ({row.code}), due at {row.due_at}")
             elif row.state not in _OPEN and not row.verdict and not row.code:
