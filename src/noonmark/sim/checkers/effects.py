@@ -52,6 +52,10 @@ class Effects(Watch):
     def _judge_time(self, begun: Begun) -> None:
         row = begun.row
         self.prove("starts")
+        if row.state is not State.RUNNING or row.looking:
+            self.blame(
+                "S5", f"r{row.id} of {row.job} was answered as begun, and is {row.state} under fence {row.fence}"
+            )
         if begun.at < row.scheduled_for:
             self.blame("S6", f"r{row.id} of {row.job} began {row.scheduled_for - begun.at} µs early")
         before = begun.before
