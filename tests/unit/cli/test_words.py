@@ -206,6 +206,11 @@ def test_the_detector_of_english_sees_a_sentence_and_leaves_names_alone() -> Non
             "Invalid value for '--limit': 0 is not in the range 1<=x<=10000.",
             "'--limit' 的值不可用：0 不在范围 1<=x<=10000 内。",
         ),
+        (
+            "Invalid value for '-n' (env var: 'NOONMARK_CONCURRENCY'): 0 is not in the range 1<=x<=10000.",
+            "'-n'（环境变量 'NOONMARK_CONCURRENCY'）的值不可用：0 不在范围 1<=x<=10000 内。",
+        ),
+        ("Missing argument 'WHAT'. Choose from:\n\tdone,\n\tskip", "缺少参数 'WHAT'。可选：done, skip"),
         ("something new", "something new"),
     ],
 )
