@@ -167,7 +167,7 @@ def test_a_walk_through_all_commands_in_chinese_meets_no_english_sentence(noonma
         answer = noonmark(*line.split(), "--lang", "zh")
         assert "Traceback" not in answer.err
         assert "TypeError" not in answer.err
-        text = re.sub(r"(状态|结果)：[\w, ]+", "", COMMANDS.sub("", answer.out + answer.err))
+        text = re.sub(r"(状态|结果|可选)：[\w, ]+", "", COMMANDS.sub("", answer.out + answer.err))
         found = [match.group(0) for match in ENGLISH.finditer(text)]
         found += [cell for told in text.splitlines() for cell in re.split(r"\s{2,}", told) if cell in VOCABULARY]
         if found:
