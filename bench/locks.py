@@ -173,17 +173,18 @@ def sqlite() -> Iterator[Pair]:
 
     with tempfile.TemporaryDirectory(prefix="noonmark-bench-") as folder:
         locks = open_locks(f"sqlite:///{folder}/bench.db")
-        connection: Any = locks._connection  # type: ignore[attr-defined]
+        connection: Any = locks._calls.connection  # type: ignore[attr-defined]
         clock = SystemClock()
+        boot = clock.boot_id()
 
         def raw(cycles: int) -> None:
             for _ in range(cycles):
-                values = {
-                    "name": "raw", "token": os.urandom(16).hex(), "ttl": TTL, "kept": 0,
-                    "boot_id": clock.boot_id(), "now": clock.boot(), "wall": clock.wall(),
-                }  # fmt: skip
+                token, asked_at = os.urandom(16).hex(), clock.boot()
+                values = (asked_at, boot, "raw", token, TTL, clock.wall())
                 assert connection.execute(kind._ACQUIRE, values).fetchall()
-                assert connection.execute(kind._RELEASE, values).fetchall()
+                left_at = clock.boot()
+                assert left_at < asked_at + TTL
+                assert connection.execute(kind._RELEASE, (left_at, boot, "raw", token)).fetchall()
 
         yield partial(held, locks), raw, "SQLite in the process"
         locks.close()

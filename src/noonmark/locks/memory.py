@@ -12,10 +12,10 @@ import threading
 from dataclasses import dataclass
 
 from noonmark.core.model import Micros
-from noonmark.locks import process
 from noonmark.locks.checks import check
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.lock import Grant, LockUnusable
+from noonmark.ports.process import owner
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class MemoryLocks:
         self._clock = clock or SystemClock()
         self._mutex = threading.Lock()
         self._rows: dict[str, _Row] = {}
-        self._process = process.generation
+        self._owner = owner()
         self._closed = False
 
     def acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
@@ -88,7 +88,7 @@ class MemoryLocks:
     def _now(self) -> Micros:
         if self._closed:
             raise LockUnusable("memory:// was closed in this process; open it again")
-        if process.generation != self._process:
+        if not self._owner.is_here:
             raise LockUnusable(
                 "memory:// was opened before this process was forked, and the two no longer know of each other;"
                 " use sqlite:/// for locks between processes"

@@ -17,9 +17,9 @@ import psycopg
 from psycopg import sql
 
 from noonmark.core.urls import without_secrets
-from noonmark.locks import process
 from noonmark.locks.errors import LockUrlError
 from noonmark.ports.lock import LockError, LockUnusable
+from noonmark.ports.process import opened_elsewhere, owner
 
 TIMEOUT = 5.0
 """Seconds for connecting and for each statement; the end of trust is watched apart."""
@@ -80,7 +80,7 @@ class Link:
         self._mutex = threading.Lock()
         self._idle: list[Connection] = []
         self._prepared = self._closed = False
-        self._process = process.generation
+        self._owner = owner()
 
     def text(self, statement: str) -> sql.Composed:
         """Return a statement that takes values, with the schema's name in it (a percent sign would begin a value)."""
@@ -122,10 +122,8 @@ class Link:
 
     def take(self) -> Connection:
         """Return a connection that looks alive, and prepare the tables if nobody has."""
-        if process.generation != self._process:
-            raise LockUnusable(
-                f"{self.url} was opened before this process was forked; open it again in the new process"
-            )
+        if not self._owner.is_here:
+            raise LockUnusable(opened_elsewhere(self.url))
         while True:
             with self._mutex:
                 if self._closed:
@@ -170,7 +168,7 @@ class Link:
 
     def close(self) -> None:
         """Close every connection."""
-        if process.generation != self._process:
+        if not self._owner.is_here:
             return
         with self._mutex:
             self._closed = True

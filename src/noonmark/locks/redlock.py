@@ -24,13 +24,13 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from noonmark.core.durations import parse_duration
 from noonmark.core.model import DAY, SECOND, Micros
 from noonmark.core.urls import without_secrets
-from noonmark.locks import process
 from noonmark.locks.checks import check, drift
 from noonmark.locks.errors import LockUrlError
 from noonmark.locks.node import AWAY, Node, ask_all
 from noonmark.locks.urls import hosts
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.lock import Grant, LockError, LockUnusable
+from noonmark.ports.process import opened_elsewhere, owner
 
 ANSWER_WITHIN: Micros = 250_000
 """For so long a server is waited for, unless the URL says ``timeout`` or a tenth of the ttl is less."""
@@ -54,7 +54,7 @@ class Redlock:
 
     def __init__(self, url: str, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._process = process.generation
+        self._owner = owner()
         self.url = without_secrets(url)
         self._patience, self._nodes = _read(url, self._clock)
         self._remembered: dict[tuple[str, str], int] = {}
@@ -138,10 +138,8 @@ class Redlock:
         return self._ask("hold", (_lock(name), _fence(name)), token, milliseconds, memory, how, proposed, ttl=ttl)
 
     def _ask(self, script: str, keys: tuple[str, ...], *args: str | int, ttl: Micros) -> list[Any]:
-        if process.generation != self._process:
-            raise LockUnusable(
-                f"{self.url} was opened before this process was forked; open it again in the new process"
-            )
+        if not self._owner.is_here:
+            raise LockUnusable(opened_elsewhere(self.url))
         return ask_all(self._nodes, script, keys, args, within=min(self._patience, ttl // 10), clock=self._clock)
 
     def _demand_majority(self, answers: Sequence[Any]) -> None:
@@ -160,7 +158,7 @@ class Redlock:
 
     def close(self) -> None:
         """Close the connections."""
-        if process.generation == self._process:
+        if self._owner.is_here:
             for node in self._nodes:
                 node.close()
 

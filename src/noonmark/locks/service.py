@@ -55,6 +55,8 @@ class Service:
         self.keeper = keeper or keepers.shared()
         self.clock = self.keeper.clock
         self.pause = pause or _wait
+        self.is_in_use = True
+        """False when whoever wants it next has to ask for it again: it was closed, or left to the parent of a fork."""
         self._mutex = threading.RLock()
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._working = False
@@ -172,9 +174,8 @@ _opening = threading.Lock()
 
 def service_at(url: str, open_it: Callable[[str], Locks]) -> Service:
     """Return this process's service at a URL, opened when it is first asked for and closed when the process ends."""
-    key = (
-        f"{os.getcwd()} {url}" if url.startswith("sqlite:///") else url
-    )  # a relative path means another file elsewhere
+    is_relative = url.startswith("sqlite:///") and not url.startswith("sqlite:////")  # another file in another folder
+    key = f"{os.getcwd()} {url}" if is_relative else url
     found = _services.get(key)
     if found is not None:
         return found
@@ -182,6 +183,7 @@ def service_at(url: str, open_it: Callable[[str], Locks]) -> Service:
         found = _services.get(key)
         if found is None:
             found = _services[key] = Service(open_it(url))
+            found.is_in_use = not is_relative
         return found
 
 
@@ -200,6 +202,7 @@ def close() -> None:
         services = list(_services.values())
         _services.clear()
     for service in services:
+        service.is_in_use = False
         with contextlib.suppress(LockError):
             service.locks.close()
 
@@ -207,7 +210,9 @@ def close() -> None:
 def _forget_parent() -> None:
     # The parent's connections stay open, unused: closing them here would end the parent's sessions.
     global _opening
-    _inherited.extend(_services.values())
+    for service in _services.values():
+        service.is_in_use = False
+        _inherited.append(service)
     _services.clear()
     _opening = threading.Lock()
 

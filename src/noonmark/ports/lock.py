@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from noonmark.core.model import LockRule, Micros
 
@@ -23,12 +23,21 @@ class LockUnusable(LockError):
     """The lock service cannot serve until a person acts; the message says what to do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Grant:
     """What a holder got."""
 
     fence: int  # greater than that of every earlier grant of this name
     validity: Micros  # how long to trust it, counted from when it was asked for; never longer than the ttl
+
+    def __init__(self, *, fence: int, validity: Micros) -> None:
+        # What a frozen class is given for this takes longer than the rest of an uncontended grant's bookkeeping.
+        _set_fence(self, fence)
+        _set_validity(self, validity)
+
+
+_set_fence: Any = Grant.__dict__["fence"].__set__
+_set_validity: Any = Grant.__dict__["validity"].__set__
 
 
 class Locks(Protocol):
