@@ -98,7 +98,9 @@ class Course:
     def _taken(self) -> str:
         waited = f" and did not become free within {format_duration(self._wait)}" if self._wait else ""
         remedy = "" if self._wait else '; wait="30s" waits for it'
-        return f'the lock "{self.terms.name}" at {self.terms.service.locks.url} is held by somebody else{waited}{remedy}'
+        return (
+            f'the lock "{self.terms.name}" at {self.terms.service.locks.url} is held by somebody else{waited}{remedy}'
+        )
 
     def nap(self, ring: Callable[[], None]) -> Micros:
         """Return how long to sleep for the bell: growing, bounded, spread by dice; behind another waiter, to the end."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError
@@ -23,6 +22,7 @@ from noonmark.core.urls import without_secrets as shown
 from noonmark.locks.errors import LockUrlError
 from noonmark.locks.urls import hosts
 from noonmark.ports.lock import LockError, LockUnusable
+from noonmark.ports.process import Owner, opened_elsewhere, owner
 
 TIMEOUT = 5.0
 """Seconds for one call, unless the URL says ``timeout``."""
@@ -51,7 +51,7 @@ _ACTS = (
 
 T = TypeVar("T")
 
-_first_used_by: int | None = None
+_first_used_by: Owner | None = None
 """The process in which gRPC was first used: it does not survive a fork."""
 
 
@@ -116,7 +116,7 @@ class Link:
 
     def __init__(self, url: str) -> None:
         self.place = read_url(url)
-        self._pid = os.getpid()
+        self._owner = owner()
         self._guard = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -134,10 +134,8 @@ class Link:
             LockError: no answer; the next call asks the next member.
             LockUnusable: it refuses until a person acts.
         """
-        if os.getpid() != self._pid:
-            raise LockUnusable(
-                f"{self.place.shown} was opened before this process was forked; open it again in the new process"
-            )
+        if not self._owner.is_here:
+            raise LockUnusable(opened_elsewhere(self.place.shown))
         timeout = min(timeout, self.place.timeout)
         coroutine = self._attempt(work, patience=timeout)
         try:
@@ -168,7 +166,7 @@ class Link:
         with self._guard:
             self._closed = True
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
-        if loop is None or thread is None or os.getpid() != self._pid:
+        if loop is None or thread is None or not self._owner.is_here:
             return
         asyncio.run_coroutine_threadsafe(self._shut(), loop)
         thread.join(timeout=10)
@@ -177,13 +175,13 @@ class Link:
 
     def _running(self) -> asyncio.AbstractEventLoop:
         global _first_used_by
-        if _first_used_by not in (None, os.getpid()):
+        if _first_used_by is not None and not _first_used_by.is_here:
             raise LockUnusable(
                 f"{self.place.shown} cannot be used here: gRPC, by which etcd is spoken to, does not work in a process "
                 "that was forked from one that used it. Start processes anew (subprocess, multiprocessing's spawn), or lock "
                 "after the fork only."
             )
-        _first_used_by = os.getpid()
+        _first_used_by = owner()
         with self._guard:
             if self._closed:
                 raise LockUnusable(f"the locks at {self.place.shown} were closed; open them again")

@@ -74,7 +74,9 @@ class Held:
         self.token, self.fence = token, grant.fence
         validity = grant.validity
         self.trusted_until = asked_at + validity
-        self.next_at = asked_at + (after if (after := terms.renew_after) <= validity // 2 else terms.look_after(validity))
+        self.next_at = asked_at + (
+            after if (after := terms.renew_after) <= validity // 2 else terms.look_after(validity)
+        )
 
     # -- what the holder asks -------------------------------------------------------------------
 

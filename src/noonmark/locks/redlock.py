@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -37,8 +38,9 @@ ANSWER_WITHIN: Micros = 250_000
 FENCE_MEMORY: Micros = DAY
 _REMEMBERED = 10_000
 """How many grants are remembered; for the others the servers' memory has to do."""
-LEAD: Micros = 2_000
-"""How far ahead of the servers' clocks a fence is proposed: it has to be ahead still when the last of them reads it."""
+LEAD: Micros = 20_000
+"""How far ahead of the servers' clocks a fence is proposed: it has to be ahead still when the last of them reads it, on a
+busy machine too, or another round is needed; and no server restarts in so short a time with an older idea of the fence."""
 
 
 class Redlock:
@@ -64,20 +66,20 @@ class Redlock:
     def acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Take the lock if a majority grants it; None when somebody holds it."""
         check(name, token, ttl)
-        asked_at = self._clock.boot()
-        proposed = asked_at + self._servers_ahead + LEAD if self._servers_ahead else 0
-        answers = self._hold("acquire", name, ttl, token, proposed)
-        granted = [answer for answer in answers if isinstance(answer, list)]
+        asked_at, ahead = self._clock.boot(), self._servers_ahead
+        answers = self._hold("acquire", name, ttl, token, asked_at + ahead + LEAD if ahead else 0)
+        granted = [answer for answer in answers if type(answer) is list]
         fence = None
         if granted:
-            self._servers_ahead = max(now for _, _, now in granted) - asked_at
+            self._servers_ahead = max([now for _, _, now in granted]) - asked_at
         if len(granted) >= self._quorum:
             fence = self._agreed(name, ttl, token, granted)
-        if fence is not None and self._clock.boot() - asked_at < ttl - drift(ttl):
+        validity = ttl - drift(ttl)
+        if fence is not None and self._clock.boot() - asked_at < validity:
             self._remember(name, token, fence)
-            return Grant(fence=fence, validity=ttl - drift(ttl))
+            return Grant(fence=fence, validity=validity)
         # Everywhere, also where no answer came: the grant may have been made all the same.
-        self._ask("release", (_lock(name),), token, ttl=ttl)
+        self._ask("release", keys_of(name)[:1], token, ttl=ttl)
         if fence is not None:
             raise LockError(f"{self.url} answered so slowly that nothing of the ttl was left; ask for a longer one")
         self._demand_majority(answers)
@@ -85,15 +87,15 @@ class Redlock:
 
     def _agreed(self, name: str, ttl: Micros, token: str, granted: Sequence[Any]) -> int | None:
         """Return the fence that a majority keeps, or None if there is no such majority (any more)."""
-        fences = [int(answer[0]) for answer in granted]
-        if len(set(fences)) == 1:
+        fences = [int(fence) for fence, _, _ in granted]
+        if fences.count(fences[0]) == len(fences):
             return fences[0]
         kept = Counter(int(answer[0]) for answer in granted if not answer[1]).most_common(1)
         if kept and kept[0][1] >= self._quorum:
             return kept[0][0]  # asked again by its holder
         fence = max(fences)
-        raised = self._ask("raise", (_lock(name), _fence(name)), token, str(fence), ttl=ttl)
-        return fence if sum(answer == 1 for answer in raised) >= self._quorum else None
+        raised = self._ask("raise", keys_of(name), token, str(fence), ttl=ttl)
+        return fence if raised.count(1) >= self._quorum else None
 
     def renew(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Count the ttl anew where ``token`` holds the lock; None when that is no majority any more."""
@@ -126,8 +128,8 @@ class Redlock:
         """Free the lock on every server; False if ``token`` did not hold a majority."""
         check(name, token)
         self._remembered.pop((name, token), None)
-        answers = self._ask("release", (_lock(name),), token, ttl=self._patience * 10)
-        if sum(answer == 1 for answer in answers) >= self._quorum:
+        answers = self._ask("release", keys_of(name)[:1], token, ttl=self._patience * 10)
+        if answers.count(1) >= self._quorum:
             return True
         self._demand_majority(answers)
         return False
@@ -135,7 +137,7 @@ class Redlock:
     def _hold(self, how: str, name: str, ttl: Micros, token: str, proposed: int = 0) -> list[Any]:
         milliseconds = -(-ttl // 1000)
         memory = milliseconds + FENCE_MEMORY // 1000
-        return self._ask("hold", (_lock(name), _fence(name)), token, milliseconds, memory, how, proposed, ttl=ttl)
+        return self._ask("hold", keys_of(name), token, milliseconds, memory, how, proposed, ttl=ttl)
 
     def _ask(self, script: str, keys: tuple[str, ...], *args: str | int, ttl: Micros) -> list[Any]:
         if not self._owner.is_here:
@@ -163,12 +165,10 @@ class Redlock:
                 node.close()
 
 
-def _lock(name: str) -> str:
-    return f"lock:{name}"
-
-
-def _fence(name: str) -> str:
-    return f"fence:{{lock:{name}}}"
+@lru_cache(maxsize=4096)
+def keys_of(name: str) -> tuple[str, str]:
+    """Return the key of a lock and that of its fence memory."""
+    return f"lock:{name}", f"fence:{{lock:{name}}}"
 
 
 def _read(url: str, clock: Clock) -> tuple[Micros, list[Node]]:

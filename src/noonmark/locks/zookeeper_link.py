@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -177,6 +178,8 @@ class Session:
         Raises:
             LockError: there is none.
         """
+        if self.client.connected:
+            return self.client
         with self._guard:
             if self._live is None:
                 self._live = self.client.start_async()
@@ -197,6 +200,14 @@ class Session:
             self.client.close()
 
 
+@cache
+def kazoo_exceptions() -> Any:
+    """Return kazoo's errors; to import them once for each answer takes longer than everything else about it."""
+    from kazoo import exceptions
+
+    return exceptions
+
+
 def answer(place: Place, result: Any, until: float) -> Any:
     """Wait for one answer until a moment of the monotonic clock.
 
@@ -204,8 +215,7 @@ def answer(place: Place, result: Any, until: float) -> Any:
         LockError: none came, or the connection or the session was lost meanwhile.
         LockUnusable: we may not do this.
     """
-    from kazoo import exceptions
-
+    exceptions = kazoo_exceptions()
     try:
         return result.get(timeout=max(0.0, until - time.monotonic()))
     except (exceptions.NoAuthError, exceptions.AuthFailedError, exceptions.InvalidACLError) as error:
