@@ -24,7 +24,7 @@ from noonmark.locks.scripts import script
 from noonmark.ports.clock import SystemClock
 from noonmark.testing.servers import find, start_etcd, start_postgres, start_redis, start_zookeeper
 
-SLICES = 20
+SLICES = 100
 NAME, TTL = "bench", 30_000_000
 MEMORY_MS = 86_430_000
 Loop = Callable[[int], None]
@@ -32,14 +32,16 @@ Loop = Callable[[int], None]
 
 def measure(kind: str, runs: int, cycles: int) -> None:
     """Report cycles per second of both loops, and their ratio."""
-    ours, raw = [], []
-    slices = SLICES * runs  # short ones: a neighbour's work then falls on both
+    ours: list[float] = []
+    raw: list[float] = []
+    slices = SLICES * runs  # short ones: a neighbour's work then falls on both, or on few
     with KINDS[kind]() as (our_loop, raw_loop, server):
         for loop in (our_loop, raw_loop):
             loop(max(20, cycles // 10))
-        for _ in range(slices):
-            raw.append(timed(raw_loop, cycles // SLICES))
-            ours.append(timed(our_loop, cycles // SLICES))
+        for number in range(slices):
+            turns = [(raw, raw_loop), (ours, our_loop)]
+            for speeds, loop in turns if number % 2 else reversed(turns):  # what the first leaves behind meets both
+                speeds.append(timed(loop, cycles // SLICES))
     report(
         "locks",
         kind=kind,

@@ -16,11 +16,11 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote
 
 from noonmark.core.urls import without_secrets as shown
-from noonmark.locks.errors import LockUrlError
-from noonmark.locks.urls import hosts
+from noonmark.locks import urls
+from noonmark.locks.errors import LockUrlError, no_answer, refusal
 from noonmark.ports.lock import LockError, LockUnusable
 from noonmark.ports.process import Owner, opened_elsewhere, owner
 
@@ -77,37 +77,26 @@ def read_url(url: str) -> Place:
     Raises:
         LockUrlError: with what to write instead.
     """
-    parts = urlsplit(url)
+    parts = urls.split(url)
     if parts.scheme not in ("etcd", "etcds"):
         raise LockUrlError(f"{shown(url)} names no etcd; write etcd://host:2379,host:2379")
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := sorted(options.keys() - _OPTIONS):
-        raise LockUrlError(
-            f"{shown(url)} has an option that etcd locks do not know: {unknown[0]}; known are {', '.join(sorted(_OPTIONS))}"
-        )
-    files = {name: options[name] for name in _FILES if options.get(name)}
-    for name, path in files.items():
-        if not Path(path).is_file():
-            raise LockUrlError(f"{shown(url)} names the file {path} as {name}, and there is none")
+    if parts.path.strip("/"):
+        raise LockUrlError(f"{shown(url)} has a path, and etcd has none; write etcd://host:2379,host:2379")
+    options = urls.options(url, _OPTIONS)
+    files = urls.files(options, _FILES)
     if ("cert" in files) != ("key" in files):
         raise LockUrlError(f"{shown(url)} names only one of cert and key; a client certificate needs both")
     if (parts.username is None) != (parts.password is None):
         raise LockUrlError(f"{shown(url)} names only one of user and password; write etcd://user:password@host:2379")
-    try:
-        timeout = float(options.get("timeout", TIMEOUT))
-    except ValueError:
-        timeout = 0.0
-    if not 0 < timeout <= 600:
-        raise LockUrlError(f"{shown(url)} has a timeout that is no number of seconds; write timeout=5")
     return Place(
         shown=shown(url),
-        members=tuple(hosts(parts, 2379)),
+        members=tuple(urls.hosts(parts, 2379)),
         user=None if parts.username is None else unquote(parts.username),
         password=None if parts.password is None else unquote(parts.password),
         secure=parts.scheme == "etcds" or bool(files),
         files=files,
         server_name=options.get("server_name", ""),
-        timeout=timeout,
+        timeout=urls.seconds(options.get("timeout", str(TIMEOUT)), 0.01, 600),
     )
 
 
@@ -235,10 +224,8 @@ class Link:
 
     def _translated(self, said: str) -> LockError:
         if any(sign in said for sign in _ACTS):
-            return LockUnusable(f"{self.place.shown} refuses to serve locks: {said}. {_remedy(said)}")
-        return LockError(
-            f"{self.place.shown} does not answer: {said}. Whether the lock was taken is unknown; it frees itself."
-        )
+            return refusal(self.place.shown, said, _remedy(said))
+        return no_answer(self.place.shown, said)
 
     def _connected(self) -> Any:
         if self._client is None:

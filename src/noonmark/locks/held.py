@@ -17,7 +17,7 @@ from typing import Any
 
 from noonmark.core.durations import format_duration
 from noonmark.core.model import FAR, Micros
-from noonmark.locks.errors import LockLost
+from noonmark.locks.errors import LockLost, within
 from noonmark.locks.service import Service
 from noonmark.ports.clock import Clock
 from noonmark.ports.lock import Grant, LockError
@@ -196,7 +196,7 @@ class Held:
             grant = service.locks.renew(self.name, ttl, self.token)
         except LockError as error:
             pause = min(max(ttl // _RETRY_PARTS, _RETRY_LEAST), _RETRY_MOST)
-            self._why = f"it could not be renewed ({error})"
+            self._why = f"it could not be renewed ({within(error)})"
             again_at = service.clock.boot() + round(pause * (0.5 + service.dice() / 2))
             self.next_at = min(again_at, self.trusted_until)
             service.keeper.look_again(self)
@@ -205,7 +205,7 @@ class Held:
 
     def _renewed(self, asked_at: Micros, grant: Grant | None) -> None:
         if grant is None or grant.fence != self.fence:
-            self.lose("its time ran out, or somebody else holds it")
+            self.lose("its time ran out, its session ended, or somebody else holds it")
             return
         with self._terms.mutex:
             if self._state is _HELD:

@@ -26,7 +26,7 @@ from noonmark.core.durations import format_duration, parse_duration
 from noonmark.core.model import SECOND, Micros
 from noonmark.locks.asking import Course, attempt, new_token
 from noonmark.locks.checks import check
-from noonmark.locks.errors import LockLost
+from noonmark.locks.errors import LockLost, within
 from noonmark.locks.held import Held, Terms
 from noonmark.locks.keeper import call_apart
 from noonmark.locks.opening import lock_url, open_locks
@@ -76,6 +76,8 @@ def lock(
     if at is None or isinstance(at, str):
         url = lock_url(at)
         return Lock(name, ttl, find=lambda: service_at(url, open_locks), wait=wait, on_lost=on_lost, renew=renew)
+    if not hasattr(at, "acquire"):
+        raise TypeError(f"at is a lock URL or what open_locks returns, not {type(at).__name__}")
     opened = service_of(at)
     return Lock(name, ttl, find=lambda: opened, wait=wait, on_lost=on_lost, renew=renew)
 
@@ -177,7 +179,9 @@ class Lock:
         try:
             ours = held.release()
         except LockError as error:
-            _LOG.warning("the lock %s could not be freed (%s); it frees itself within its ttl", self.name, error)
+            _LOG.warning(
+                "the lock %s could not be freed (%s); it frees itself within its ttl", self.name, within(error)
+            )
             ours = not held.was_lost
         if not ours and kind is None and held.is_own_process:
             raise LockLost(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from noonmark.core.model import Micros
 from noonmark.locks.checks import check
+from noonmark.locks.errors import LockUrlError
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.lock import Grant, LockUnusable
 from noonmark.ports.process import owner
@@ -99,3 +100,16 @@ class MemoryLocks:
         """Forget the locks."""
         self._closed = True
         self._rows.clear()
+
+
+def open_memory(url: str) -> MemoryLocks:
+    """Make the locks that ``memory://`` means.
+
+    Raises:
+        LockUrlError: it says more than that.
+    """
+    if url.partition("://")[2].strip("/"):
+        raise LockUrlError(
+            "memory:// has no name and no options: its locks are this process's; write memory:// or sqlite:///noonmark.db"
+        )
+    return MemoryLocks()

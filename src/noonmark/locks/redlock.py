@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote
 
 from noonmark.core.durations import parse_duration
 from noonmark.core.model import DAY, SECOND, Micros
@@ -28,7 +28,7 @@ from noonmark.core.urls import without_secrets
 from noonmark.locks.checks import check, drift
 from noonmark.locks.errors import LockUrlError
 from noonmark.locks.node import AWAY, Node, ask_all
-from noonmark.locks.urls import hosts
+from noonmark.locks.urls import hosts, options, place, split
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.lock import Grant, LockError, LockUnusable
 from noonmark.ports.process import opened_elsewhere, owner
@@ -152,10 +152,10 @@ class Redlock:
         for node in away:
             if isinstance(node.trouble, LockUnusable):
                 raise node.trouble
-        reasons = "; ".join(f"{node.place}: {node.reason}" for node in away)
+        reasons = "; ".join(f"{node.place}: {node.reason.rstrip('. ')}" for node in away)
         raise LockError(
             f"{self.url}: only {len(self._nodes) - len(away)} of {len(self._nodes)} servers answered in time,"
-            f" {self._quorum} are needed ({reasons})"
+            f" {self._quorum} are needed ({reasons})."
         )
 
     def close(self) -> None:
@@ -171,27 +171,39 @@ def keys_of(name: str) -> tuple[str, str]:
     return f"lock:{name}", f"fence:{{lock:{name}}}"
 
 
-def _read(url: str, clock: Clock) -> tuple[Micros, list[Node]]:
-    parts = urlsplit(url)
-    places = hosts(parts, 6379)
-    if len(places) < 3 or len(places) % 2 == 0 or len(set(places)) != len(places):
+_WORDS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+def _check_number(places: Sequence[tuple[str, int]]) -> None:
+    if len(places) == 1:
         raise LockUrlError(
-            "redlock:// needs three or five different, independent servers (an even number helps nobody);"
-            " write redlock://a:6379,b:6379,c:6379, or redis://a:6379 for one"
+            f"redlock:// needs three or five independent servers, and this URL names one; for one write redis://{place(*places[0])}"
         )
-    patience, tls = ANSWER_WITHIN, False
-    for option, value in parse_qsl(parts.query, keep_blank_values=True):
-        if option == "timeout":
-            try:
-                patience = parse_duration(value)
-            except ValueError as problem:
-                raise LockUrlError(f"redlock's timeout: {problem}") from None
-            if not 1000 <= patience <= 60 * SECOND:
-                raise LockUrlError("redlock's timeout is 1ms to 60s; a small part of the shortest ttl is right")
-        elif option == "tls":
-            tls = value.lower() in ("1", "true", "yes")
-        else:
-            raise LockUrlError(f'redlock has no option "{option}"; known: timeout=250ms, tls=true')
+    if len(set(places)) != len(places):
+        twice = next(each for each in places if places.count(each) > 1)
+        raise LockUrlError(f"redlock:// needs different, independent servers, and {place(*twice)} stands there twice")
+    if len(places) % 2 == 0:
+        raise LockUrlError(
+            f"redlock:// needs three or five servers, and this URL names {len(places)}; an even number survives the loss of"
+            " no more servers than one less would: leave one away, or add one"
+        )
+
+
+def _read(url: str, clock: Clock) -> tuple[Micros, list[Node]]:
+    parts = split(url)
+    places = hosts(parts, 6379)
+    _check_number(places)
+    given = options(url, ("timeout", "tls"))
+    patience, tls = ANSWER_WITHIN, _WORDS.get(given.get("tls", "false").lower())
+    if tls is None:
+        raise LockUrlError(f"tls={given['tls']} is not possible; write tls=true or tls=false")
+    if "timeout" in given:
+        try:
+            patience = parse_duration(given["timeout"])
+        except ValueError as problem:
+            raise LockUrlError(f"redlock's timeout: {problem}") from None
+        if not 1000 <= patience <= 60 * SECOND:
+            raise LockUrlError("redlock's timeout is 1ms to 60s; a small part of the shortest ttl is right")
     database = parts.path.strip("/")
     if database and not database.isdecimal():
         raise LockUrlError(f'"{database}" is no database number; write redlock://a:6379,b:6379,c:6379/0')

@@ -22,6 +22,7 @@ from weakref import WeakValueDictionary
 
 from noonmark.core.model import SECOND, Micros
 from noonmark.locks import keeper as keepers
+from noonmark.locks.errors import within
 from noonmark.locks.keeper import Keeper
 from noonmark.ports.lock import LockError, Locks
 
@@ -104,7 +105,7 @@ class Service:
                     return
                 except LockError as error:
                     if not left:
-                        _LOG.warning("the lock %s could not be freed (%s); it frees itself", name, error)
+                        _LOG.warning("the lock %s could not be freed (%s); it frees itself", name, within(error))
                         return
                 self.pause(threading.Event(), round(_FREE_PAUSE * SECOND))
 

@@ -18,14 +18,16 @@ import random
 import threading
 import time
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 import apsw
 
 from noonmark.core.model import DAY, SECOND, Micros
 from noonmark.locks.checks import check
 from noonmark.locks.errors import LockUrlError
+from noonmark.locks.urls import options
 from noonmark.ports.clock import Clock, SystemClock
+from noonmark.ports.folder import make_own_folder
 from noonmark.ports.lock import Grant, LockError, LockUnusable
 from noonmark.ports.process import opened_elsewhere, owner
 
@@ -80,21 +82,33 @@ _RELEASE = f"UPDATE noonmark_lock SET until = 0 WHERE name = {_NAME} AND token =
 _SWEEP = f"DELETE FROM noonmark_lock WHERE NOT {_ALIVE} AND fence < ?3"
 
 
+def open_sqlite(url: str) -> SqliteLocks:
+    """Open the locks at a URL, in a folder of ours that is made if need be.
+
+    Raises:
+        LockUrlError: with what to write instead.
+    """
+    folder = path_of(url).parent
+    try:
+        make_own_folder(folder)
+    except OSError as error:
+        raise LockUrlError(f"{folder} cannot be made: {error.strerror}; choose another path") from None
+    return SqliteLocks(url)
+
+
 def path_of(url: str) -> Path:
     """Return the file for the locks of ``sqlite:///relative.db`` or ``sqlite:////absolute.db``.
 
     Raises:
         LockUrlError: with what to write instead.
     """
-    place, _, query = url.partition("://")[2].partition("?")
-    if not place.startswith("/"):
+    place = url.partition("://")[2].partition("?")[0]
+    if place and not place.startswith("/"):
         raise LockUrlError(f"sqlite has no host; write sqlite:///{place} (three slashes; four for an absolute path)")
     name = unquote(place[1:])
     if not name or name == ":memory:" or name.endswith("/") or "\0" in name:
         raise LockUrlError("the URL names no file; write sqlite:///noonmark.db, or memory:// for locks of one process")
-    for option, _value in parse_qsl(query, keep_blank_values=True):
-        if option not in _OF_THE_STORE:
-            raise LockUrlError(f'sqlite has no option "{option}"; write sqlite:///{name}')
+    options(url, (), passed_over=_OF_THE_STORE)
     return Path(name + SUFFIX)
 
 
@@ -223,7 +237,7 @@ class SqliteLocks:
     def _translated(self, error: apsw.Error) -> LockError:
         said = str(error) or type(error).__name__
         if isinstance(error, (apsw.BusyError, apsw.LockedError)):
-            return LockError(f"{self.url} does not answer: another process holds its write lock for too long")
+            return LockError(f"{self.url} does not answer: another process holds its write lock for too long.")
         if isinstance(error, (apsw.ConnectionClosedError, apsw.CursorClosedError)):
             return LockUnusable(f"{self.url} was closed in this process; open it again")
         if isinstance(error, apsw.NotADBError):
