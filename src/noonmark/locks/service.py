@@ -43,6 +43,7 @@ class Service:
         keeper: another one than the process's own, for tests; one that is driven ``by_hand`` makes this service work in
             the calling thread.
         pause: waits for a bell, at most so many microseconds; another way of waiting, for tests.
+        dice: returns a number in [0, 1); other ones, for tests that are to repeat exactly.
     """
 
     def __init__(
@@ -51,11 +52,13 @@ class Service:
         *,
         keeper: Keeper | None = None,
         pause: Callable[[threading.Event, Micros], None] | None = None,
+        dice: Callable[[], float] | None = None,
     ) -> None:
         self.locks = locks
         self.keeper = keeper or keepers.shared()
         self.clock = self.keeper.clock
         self.pause = pause or _wait
+        self.dice = dice or _dice
         self.is_in_use = True
         """False when whoever wants it next has to ask for it again: it was closed, or left to the parent of a fork."""
         self._mutex = threading.RLock()
@@ -153,13 +156,13 @@ class Service:
             if first is not None:
                 first()
 
-    def dice(self) -> float:
-        """Return a number in [0, 1)."""
-        return random.uniform(0, 1)
-
     def renew_now(self, held: Held) -> None:
         """Renew a lock on this service's thread."""
         self.soon(held.renew_quietly)
+
+
+def _dice() -> float:
+    return random.uniform(0, 1)
 
 
 def _wait(bell: threading.Event, length: Micros) -> None:
