@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
-from functools import partial
 from typing import Any
 
 from bench.fleet import report
@@ -62,12 +61,16 @@ def timed(loop: Loop, cycles: int) -> float:
     return cycles / (time.perf_counter() - began)
 
 
-def held(locks: Locks, cycles: int) -> None:
-    """Hold a lock again and again, as people do: renewed, watched, freed."""
+def held(locks: Locks) -> Loop:
+    """Return a loop that holds a lock again and again, as people do: renewed, watched, freed."""
     one = lock(NAME, ttl="30s", at=locks)
-    for _ in range(cycles):
-        with one:
-            pass
+
+    def loop(cycles: int) -> None:
+        for _ in range(cycles):
+            with one:
+                pass
+
+    return loop
 
 
 # -- one pair of loops per kind -----------------------------------------------------------------------
@@ -91,7 +94,7 @@ def redis_one() -> Iterator[Pair]:
                 )
                 assert client.evalsha(release, 1, "lock:raw", token)
 
-        yield partial(held, locks), raw, str(server)
+        yield held(locks), raw, str(server)
         locks.close()
 
 
@@ -148,7 +151,7 @@ def redlock() -> Iterator[Pair]:
                 assert clock.boot() < asked_at + TTL - drift(TTL)
                 assert ask_all("EVALSHA", release, 1, keys[0], token).count(1) >= 2
 
-        yield partial(held, locks), raw, f"3 x {servers[0]}"
+        yield held(locks), raw, f"3 x {servers[0]}"
         for connection in connections:
             connection.disconnect()
         locks.close()
@@ -169,7 +172,7 @@ def postgres() -> Iterator[Pair]:
                 assert connection.execute(acquire, values).fetchone()
                 assert connection.execute(release, values).fetchone()
 
-        yield partial(held, locks), raw, str(server)
+        yield held(locks), raw, str(server)
         connection.close()
         locks.close()
 
@@ -194,7 +197,7 @@ def sqlite() -> Iterator[Pair]:
                 assert left_at < asked_at + TTL
                 assert connection.execute(kind._RELEASE, (left_at, boot, "raw", token)).fetchall()
 
-        yield partial(held, locks), raw, "SQLite in the process"
+        yield held(locks), raw, "SQLite in the process"
         locks.close()
 
 
@@ -225,7 +228,7 @@ def etcd() -> Iterator[Pair]:
                 assert done
                 await client.revoke_lease(lease.id)
 
-        yield partial(held, locks), lambda cycles: loop.run_until_complete(cycle(cycles)), str(server)
+        yield held(locks), lambda cycles: loop.run_until_complete(cycle(cycles)), str(server)
         loop.run_until_complete(client.close())
         locks.close()
 
@@ -250,7 +253,7 @@ def zookeeper() -> Iterator[Pair]:
                 assert len(client.get_children("/raw")) == 1
                 client.delete(path)
 
-        yield partial(held, locks), raw, str(server)
+        yield held(locks), raw, str(server)
         client.stop()
         client.close()
         locks.close()

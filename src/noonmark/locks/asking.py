@@ -40,7 +40,7 @@ def attempt(terms: Terms, token: str, asked_at: Micros) -> Held | None:
     if grant is None:
         return None
     held = Held(terms, token, grant, asked_at)
-    if terms.clock.boot() >= held.trusted_until:
+    if terms.boot() >= held.trusted_until:
         raise LockError(f"{service.locks.url} answered so late that the lock was over; ask for a longer ttl")
     service.keeper.watch(held)
     return held
@@ -72,7 +72,7 @@ class Course:
             LockTaken: somebody holds it, and the time to wait is over.
             LockError: the service does not answer, and the time to wait is over.
         """
-        asked_at = self.terms.clock.boot()
+        asked_at = self.terms.boot()
         try:
             held = attempt(self.terms, self._token, asked_at)
         except LockUnusable:
@@ -92,7 +92,7 @@ class Course:
             self._give_up_at = asked_at + self._wait
         if trouble is not None:
             self._unsure = True
-        if self.terms.clock.boot() >= self._give_up_at:
+        if self.terms.boot() >= self._give_up_at:
             raise trouble or LockTaken(self._taken())
 
     def _taken(self) -> str:

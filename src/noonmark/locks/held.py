@@ -19,7 +19,6 @@ from noonmark.core.durations import format_duration
 from noonmark.core.model import FAR, Micros
 from noonmark.locks.errors import LockLost, within
 from noonmark.locks.service import Service
-from noonmark.ports.clock import Clock
 from noonmark.ports.lock import Grant, LockError
 from noonmark.ports.process import Owner, owner
 
@@ -40,11 +39,11 @@ class Terms:
     tell: Callable[[Held], None] | None = None  # called once, from any thread, when a grant is lost
     owner: Owner = field(default_factory=owner)
     mutex: Any = field(default_factory=threading.RLock)  # guards renewals and losses of these grants
-    clock: Clock = field(init=False)
+    boot: Callable[[], Micros] = field(init=False)  # the service's boot-time clock
     renew_after: Micros = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "clock", self.service.clock)
+        object.__setattr__(self, "boot", self.service.clock.boot)
         object.__setattr__(self, "renew_after", self.ttl // RENEW_PARTS if self.renews else FAR)
 
     def look_after(self, validity: Micros) -> Micros:
@@ -162,7 +161,7 @@ class Held:
         terms = self._terms
         if not terms.owner.is_here:
             return False
-        if terms.clock.boot() >= self.trusted_until:
+        if terms.boot() >= self.trusted_until:
             self.lose("it was not renewed in time")
         service = terms.service
         if not service.keeper.forget(self):
@@ -174,7 +173,7 @@ class Held:
         if self._ended is not None:
             self._ended.set()
         freed = service.locks.release(terms.name, self.token)
-        if freed:
+        if freed and terms.name in service.waiting:
             service.ring(terms.name)
         return freed and not self.was_lost
 

@@ -132,7 +132,8 @@ class Lock:
         try:
             if self._held is not None and not self._held.is_over:
                 raise self._twice()
-            token, asked_at, trouble = new_token(), known.clock.boot(), None
+            trouble = None
+            token, asked_at = new_token(), known.boot()
             try:
                 held = attempt(known, token, asked_at)
             except LockUnusable:

@@ -64,7 +64,7 @@ class Service:
         self._mutex = threading.RLock()
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._working = False
-        self._bells: dict[str, list[Callable[[], None]]] = {}
+        self.waiting: dict[str, list[Callable[[], None]]] = {}
 
     # -- the renewal thread ---------------------------------------------------------------------
 
@@ -127,31 +127,31 @@ class Service:
         lock was freed in this process, or whoever was first has gone.
         """
         with self._mutex:
-            self._bells.setdefault(name, []).append(ring)
+            self.waiting.setdefault(name, []).append(ring)
         try:
             yield
         finally:
             with self._mutex:
-                rings = self._bells[name]
+                rings = self.waiting[name]
                 was_first = rings[0] is ring
                 rings.remove(ring)
                 following = rings[0] if rings and was_first else None
                 if not rings:
-                    del self._bells[name]
+                    del self.waiting[name]
             if following is not None:
                 following()
 
     def is_first(self, name: str, ring: Callable[[], None]) -> bool:
         """Say whether this is the waiter that asks the service."""
         with self._mutex:
-            rings = self._bells.get(name)
+            rings = self.waiting.get(name)
             return not rings or rings[0] is ring
 
     def ring(self, name: str) -> None:
         """Tell the first who waits for a lock in this process that it is free."""
-        if name in self._bells:
+        if name in self.waiting:
             with self._mutex:
-                rings = self._bells.get(name)
+                rings = self.waiting.get(name)
                 first = rings[0] if rings else None
             if first is not None:
                 first()

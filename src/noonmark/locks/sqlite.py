@@ -28,7 +28,7 @@ from noonmark.locks.errors import LockUrlError
 from noonmark.locks.urls import options
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.folder import make_own_folder
-from noonmark.ports.lock import Grant, LockError, LockUnusable
+from noonmark.ports.lock import Grant, LockError, LockUnusable, granted
 from noonmark.ports.process import opened_elsewhere, owner
 
 APPLICATION_ID = 0x4E4F4F4E
@@ -143,10 +143,11 @@ class SqliteLocks:
     def __init__(self, url: str, *, clock: Clock | None = None) -> None:
         self._path = path_of(url)
         self.url = f"sqlite:///{os.fspath(self._path).removesuffix(SUFFIX)}"
-        self._clock = clock or SystemClock()
-        self._boot_id = self._clock.boot_id()
+        clock = clock or SystemClock()
+        self._boot, self._wall, self._boot_id = clock.boot, clock.wall, clock.boot_id()
         self._owner = owner()
         self._grants = 0
+        self._checked = "", ""  # what was asked for last: as a rule it is freed next
         self._calls = _Way(self._open())
         # Its own, so that a renewal does not stand behind an acquire that waits for somebody's long transaction.
         self._renewals = _Way(self._open())
@@ -195,31 +196,35 @@ class SqliteLocks:
     def acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Take the lock if it is free; None when somebody holds it."""
         check(name, token, ttl)
+        self._checked = name, token
         self._grants += 1
         if self._grants % _SWEEP_EVERY == 0:
             self._sweep()
-        with self._calls.mutex:
-            values = (self._clock.boot(), self._boot_id, name, token, ttl, self._clock.wall())
-            fence = self._run(self._calls, _ACQUIRE, values)
-        return None if fence is None else Grant(fence=fence, validity=ttl)
+        way = self._calls
+        with way.mutex:
+            fence = self._run(way, _ACQUIRE, (self._boot(), self._boot_id, name, token, ttl, self._wall()))
+        return None if fence is None else granted(fence, ttl)
 
     def renew(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Count the ttl anew if ``token`` holds the lock; else None."""
         check(name, token, ttl)
         with self._renewals.mutex:
-            fence = self._run(self._renewals, _RENEW, (self._clock.boot(), self._boot_id, name, token, ttl))
+            fence = self._run(self._renewals, _RENEW, (self._boot(), self._boot_id, name, token, ttl))
         return None if fence is None else Grant(fence=fence, validity=ttl)
 
     def release(self, name: str, token: str) -> bool:
         """Free the lock if ``token`` holds it."""
-        check(name, token)
-        with self._calls.mutex:
-            return self._run(self._calls, _RELEASE, (self._clock.boot(), self._boot_id, name, token)) is not None
+        checked = self._checked
+        if checked[0] is not name or checked[1] is not token:
+            check(name, token)
+        way = self._calls
+        with way.mutex:
+            return self._run(way, _RELEASE, (self._boot(), self._boot_id, name, token)) is not None
 
     def _sweep(self) -> None:
         """Forget names that nobody has locked for a day: the table stays bounded, the wall clock keeps fences growing."""
         with self._calls.mutex:
-            self._run(self._calls, _SWEEP, (self._clock.boot(), self._boot_id, self._clock.wall() - DAY))
+            self._run(self._calls, _SWEEP, (self._boot(), self._boot_id, self._wall() - DAY))
 
     def _run(self, way: _Way, statement: str, values: tuple[str | Micros, ...]) -> int | None:
         """Carry out one statement, in its turn, and return the fence that it tells."""
