@@ -24,6 +24,10 @@ class LockUrlError(LockUnusable, ValueError):
     """The URL names no lock service; the message says what to write instead."""
 
 
+class LockDriverMissing(LockUrlError):
+    """The URL is fine, but the package that speaks to such a service is not installed here; the message says how to."""
+
+
 def no_answer(where: str, said: str) -> LockError:
     """Return the error that says that a service did not answer.
 
