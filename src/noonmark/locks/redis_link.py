@@ -121,7 +121,7 @@ def _check_tls(given: dict[str, str]) -> None:
     files(given, ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile"))
     wanted = given.get("ssl_cert_reqs", "required")
     if wanted not in ("none", "optional", "required"):
-        raise LockUrlError(f"ssl_cert_reqs={wanted} is not possible; write none, optional or required")
+        raise LockUrlError(f"ssl_cert_reqs={wanted} means nothing; write none, optional or required")
 
 
 def _plain(value: str) -> Any:

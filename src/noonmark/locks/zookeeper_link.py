@@ -85,7 +85,7 @@ def _session(value: str) -> Micros:
     except ValueError as error:
         raise LockUrlError(f"session={value} is not possible: {error}") from None
     if session < SECOND // 10:
-        raise LockUrlError(f"session={value} is not possible; write at least 100ms, for example session=10s")
+        raise LockUrlError(f"session={value} is too short; write at least 100ms, for example session=10s")
     return session
 
 
