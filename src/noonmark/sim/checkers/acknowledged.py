@@ -109,9 +109,21 @@ class Acknowledged(Watch):
             wanted = events if row.origin is Origin.EVENT else requests
             if row.identity.removeprefix(prefix) not in wanted:
                 self.blame("I8", f"r{row.id} of {row.job}: nobody asked for {row.identity}")
+        self._judge_cancelled_keys()
         done: dict[str, int] = {}
         for row in self.ground.rows.values():
             if row.origin in _ASKED and row.key and row.state in _HOLDS and not row.generation:
                 other = done.setdefault(row.key, row.id)
                 if other != row.id:
                     self.blame("S1", f"r{row.id} and r{other} both stand for {row.key}")
+
+    def _judge_cancelled_keys(self) -> None:
+        """What was cancelled before it was asked for is refused, unless a person insists."""
+        held = {row.key: row for row in self.ground.rows.values() if row.origin is Origin.CANCEL}
+        for row in self.ground.rows.values():
+            cancel = held.get(row.key)
+            if cancel is None or row.origin not in (Origin.LATER, Origin.EVENT) or row.id < cancel.id:
+                continue
+            self.prove("what was cancelled before it was asked for")
+            if row.state is not State.SKIPPED:
+                self.blame("S13", f"r{row.id} is {row.state}, although r{cancel.id} had cancelled {row.key} before")
