@@ -260,6 +260,7 @@ class MemoryStore:
             Finding(
                 code="memory_forgets",
                 level="warn",
+                about="durability",
                 sentence="The store is in this process's memory: whatever it holds is gone when the process ends.",
                 remedy="Use sqlite:///PATH for a store that stays.",
             )

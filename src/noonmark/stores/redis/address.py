@@ -61,7 +61,7 @@ class Address:
 
     def shown(self) -> str:
         """Return the URL without secrets."""
-        user = f"{self.username}@" if self.username else ""
+        user = "***@" if self.username or self.password else ""
         hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in self.hosts)
         place = self.service if self.kind == "sentinel" else str(self.db) if self.db else ""
         if self.kind == "sentinel" and self.db:
@@ -171,7 +171,7 @@ def _value(option: str, value: str) -> Any:
         if value not in _DURABILITY:
             raise StoreUrlError(
                 f"durability={value} is not possible; use host (wait for the server's disk) or failover (wait for a "
-                "replica's disk too), or leave it out"
+                "replica, too), or leave it out"
             )
         return value
     if option == "replicas":

@@ -79,6 +79,8 @@ def translated(url: str, error: Exception) -> StoreError:
         return unreachable(url, PASSING["READONLY"])
     if isinstance(error, exceptions.TryAgainError):
         return unreachable(url, PASSING["TRYAGAIN"])
+    if "cannot be used with replica instances" in said:  # WAIT, asked before anything is written
+        return unreachable(url, PASSING["READONLY"])
     if isinstance(error, exceptions.AskError):  # MovedError is one, too
         return unreachable(url, PASSING["MOVED" if isinstance(error, exceptions.MovedError) else "ASK"])
     if isinstance(error, exceptions.ClusterDownError):

@@ -44,7 +44,7 @@ def test_what_is_shown_has_no_secret(url: str) -> None:
 
 
 def test_what_is_shown_says_where_it_is() -> None:
-    assert parse("redis://ada:x@h:1/2?namespace=n").shown() == "redis://ada@h:1/2?namespace=n"
+    assert parse("redis://ada:x@h:1/2?namespace=n").shown() == "redis://***@h:1/2?namespace=n"
     assert parse("redis://[::1]:7000/0").shown() == "redis://[::1]:7000/"
     assert parse("redis+sentinel://h,i:2/main").shown() == "redis+sentinel://h:26379,i:2/main"
 

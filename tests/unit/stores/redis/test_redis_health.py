@@ -9,7 +9,7 @@ import pytest
 from noonmark.ports.store import Capability, StoreUnreachable, StoreUnusable
 from noonmark.stores.redis import health, open_redis
 from noonmark.stores.redis.address import parse
-from noonmark.stores.redis.health import Server
+from noonmark.stores.redis.server import Server
 from noonmark.testing.builders import make_caller_row
 from noonmark.testing.servers import Redis, start_redis, start_sentinel
 
@@ -133,9 +133,9 @@ def test_a_caller_who_waits_for_a_replica_is_told_when_there_is_none_in_step() -
             assert store.add("a", [row])[0].outcome == "added"
             pair.replica.pause()
             try:
-                with pytest.raises(StoreUnreachable, match="not confirmed"):
+                with pytest.raises(StoreUnreachable, match="0 of 1 replicas confirmed"):
                     store.add("b", [make_caller_row("b", at=store.now())])
-                with pytest.raises(StoreUnreachable, match="not confirmed"):
+                with pytest.raises(StoreUnreachable, match="0 of 1 replicas confirmed"):
                     store.add("b", [make_caller_row("b", at=store.now())])  # the first answer is no safer than before
             finally:
                 pair.replica.resume()
