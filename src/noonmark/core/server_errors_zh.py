@@ -56,6 +56,8 @@ _REASONS = {
     # -- Redis: lasting
     "it asks for a password": "它要求密码",
     "user name or password are wrong": "用户名或密码错误",
+    "its certificate is not trusted": "它的证书不受信任",
+    "the sentinels refuse the credentials": "sentinel 拒绝了用户名或密码",
     "its memory is full": "它的内存已满",
     "a key of this namespace holds something else": "该命名空间的键存着别的内容",
     "it has no database of this number": "没有这个编号的数据库",
@@ -115,6 +117,13 @@ _REMEDIES = {
     "Grant it: ACL SETUSER name ~noonmark:* &noonmark:* +@all -@dangerous +info +config|get.": (
         "请授予：ACL SETUSER 名称 ~noonmark:* &noonmark:* +@all -@dangerous +info +config|get。"
     ),
+    "Name the authority that signed it (ssl_ca_certs=FILE), and the host as the certificate does.": (
+        "请写出签发它的机构（ssl_ca_certs=文件），主机名须与证书一致。"
+    ),
+    "Write sentinel_username and sentinel_password into the URL.": "请在 URL 中写 sentinel_username 和 sentinel_password。",
+    "Name one of those in the URL.": "请在 URL 中写其中之一。",
+    "Write redis:// in the URL, or name the TLS port.": "请在 URL 中写 redis://，或写 TLS 端口。",
+    "Write rediss:// in the URL (and ssl_ca_certs=FILE).": "请在 URL 中写 rediss://（以及 ssl_ca_certs=文件）。",
     "Raise maxmemory, or remove what else lives in this server; nothing of the last change was kept.": (
         "请提高 maxmemory，或清理该服务器上的其他内容；最后一次改动没有保存。"
     ),
@@ -163,6 +172,10 @@ _OTHERS: tuple[tuple[str, str], ...] = (
         r"the server's disk did not confirm the write in time; is it full or busy\?",
         "服务器的磁盘没有及时确认写入；是否已满或过忙？",
     ),
+    (r"(\S+) speaks without TLS", r"\1 不使用 TLS"),
+    (r"(\S+) speaks TLS only", r"\1 只使用 TLS"),
+    (r"no sentinel names a primary of (.+) \((.+)\)", r"没有 sentinel 给出 \1 的主节点（\2）"),
+    (r"the sentinels know no service (.+) \(they know: (.+)\)", r"sentinel 不知道服务 \1（它们知道：\2）"),
     (r"only (\d+) of (\d+) replicas answer \((.+)\)", r"\2 个副本中只有 \1 个应答（\3）"),
     (
         r"(\S+) is (\S+); this store keeps instants until the year 2255 and numbers below 2\*\*53",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from noonmark.core import remembered
+from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import (
     Act,
     Acted,
@@ -60,7 +61,7 @@ from noonmark.stores.postgres import (
     writing,
 )
 from noonmark.stores.postgres.address import Address
-from noonmark.stores.postgres.desk import KEPT, Desk, Wanted, lay, sit_down
+from noonmark.stores.postgres.desk import Desk, Wanted, lay, sit_down
 from noonmark.stores.postgres.link import URGENT_PATIENCE, Pool, Session
 from noonmark.stores.postgres.listening import Ear
 from noonmark.stores.postgres.transaction import NOW, ClockStep, Transaction

@@ -18,11 +18,11 @@ from redis import Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.crc import key_slot
 from redis.retry import Retry
-from redis.sentinel import Sentinel
 
 from noonmark.stores.redis import errors
 from noonmark.stores.redis.address import Address
 from noonmark.stores.redis.scripts import Script
+from noonmark.stores.redis.sentinels import Sentinels
 
 AT_ONCE = 16
 """Calls in flight per link; further threads wait for their turn."""
@@ -92,7 +92,7 @@ class Server:
             "protocol": 2,
         }
         quick |= {"retry": Retry(NoBackoff(), 0), **self._address.sentinel, **self._address.tls}
-        make: Any = Sentinel
+        make: Any = Sentinels
         sentinels = make(list(self._address.hosts), sentinel_kwargs=quick, **self._settings)
         return sentinels.master_for(self._address.service)
 

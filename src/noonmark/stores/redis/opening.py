@@ -10,7 +10,8 @@ import uuid
 
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import absent, raise_if_refused
-from noonmark.stores.redis import durability, errors, health
+from noonmark.ports.store import StoreUnreachable
+from noonmark.stores.redis import durability, errors, health, spoken
 from noonmark.stores.redis.address import Address, parse
 from noonmark.stores.redis.connection import Link
 from noonmark.stores.redis.server import look
@@ -44,8 +45,15 @@ def open_redis(url: str, *, clock: Clock | None = None, create: bool = True) -> 
     address = parse(url)
     link = Link(address, at_once=2)
     try:
-        with errors.translating(link.url):
-            server = look(link, address)
+        if address.tls:
+            spoken.refuse_plain(address)
+        try:
+            with errors.translating(link.url):
+                server = look(link, address)
+        except StoreUnreachable as error:
+            if not address.tls:
+                spoken.refuse_tls(address, error)
+            raise
         found = health.findings(server, address)
         if address.kind != "single" and durability.lacks_replicas(server, address):
             # Here somebody promotes replicas and brings others back: a failover may be under way, so it is waited for.

@@ -61,11 +61,11 @@ def test_a_cluster_names_some_of_its_nodes() -> None:
 
 
 def test_tls_options_belong_to_tls_urls() -> None:
-    address = parse("rediss://h?ssl_ca_certs=/ca.pem&ssl_check_hostname=false")
+    address = parse("rediss://h?ssl_ca_certs={__file__}&ssl_check_hostname=false")
     assert address.tls == {"ssl": True, "ssl_ca_certs": "/ca.pem", "ssl_check_hostname": False}
     assert parse("valkeys://h").tls == {"ssl": True}
     with pytest.raises(StoreUrlError, match="no option"):
-        parse("redis://h?ssl_ca_certs=/ca.pem")
+        parse("redis://h?ssl_ca_certs={__file__}")
 
 
 @pytest.mark.parametrize(
@@ -82,6 +82,9 @@ def test_tls_options_belong_to_tls_urls() -> None:
         ("redis://h?namspace=x", "did you mean namespace"),
         ("redis://h?timeout=soon", "timeout=soon"),
         ("redis://h?durability=always", "durability=always"),
+        ("rediss://h?ssl_cert_reqs=maybe", "required or optional or none"),
+        ("rediss://h?ssl_check_hostname=maybe", "ssl_check_hostname=yes"),
+        ("rediss://h?ssl_ca_certs=/nothing.crt", "a file that is there"),
         ("redis://h?replicas=2", "write both or neither"),
         ("redis://h?durability=failover&replicas=0", "replicas=0"),
     ],
