@@ -114,8 +114,8 @@ _REMEDIES = {
     "Look into it yourself.": "请自行查看。",
     "Write it into the URL: redis://user:password@host:6379/0.": "请写进 URL：redis://用户:密码@主机:6379/0。",
     "Correct them in the URL.": "请在 URL 中改正。",
-    "Grant it: ACL SETUSER name ~noonmark:* &noonmark:* +@all -@dangerous +info +config|get.": (
-        "请授予：ACL SETUSER 名称 ~noonmark:* &noonmark:* +@all -@dangerous +info +config|get。"
+    "Grant it: ACL SETUSER name ~noonmark:* &noonmark:* ~lock:* ~fence:* +@all -@dangerous +info +config|get.": (
+        "请授予：ACL SETUSER 名称 ~noonmark:* &noonmark:* ~lock:* ~fence:* +@all -@dangerous +info +config|get。"
     ),
     "Name the authority that signed it (ssl_ca_certs=FILE), and the host as the certificate does.": (
         "请写出签发它的机构（ssl_ca_certs=文件），主机名须与证书一致。"

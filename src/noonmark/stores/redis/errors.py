@@ -39,7 +39,7 @@ FOR_A_PERSON = {
     "WRONGPASS": ("user name or password are wrong", "Correct them in the URL."),
     "NOPERM": (
         "the user lacks a right",
-        "Grant it: ACL SETUSER name ~noonmark:* &noonmark:* +@all -@dangerous +info +config|get.",
+        "Grant it: ACL SETUSER name ~noonmark:* &noonmark:* ~lock:* ~fence:* +@all -@dangerous +info +config|get.",
     ),
     "OOM": (
         "its memory is full",

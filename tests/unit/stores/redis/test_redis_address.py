@@ -61,11 +61,11 @@ def test_a_cluster_names_some_of_its_nodes() -> None:
 
 
 def test_tls_options_belong_to_tls_urls() -> None:
-    address = parse("rediss://h?ssl_ca_certs={__file__}&ssl_check_hostname=false")
-    assert address.tls == {"ssl": True, "ssl_ca_certs": "/ca.pem", "ssl_check_hostname": False}
+    address = parse(f"rediss://h?ssl_ca_certs={__file__}&ssl_check_hostname=false")
+    assert address.tls == {"ssl": True, "ssl_ca_certs": __file__, "ssl_check_hostname": False}
     assert parse("valkeys://h").tls == {"ssl": True}
     with pytest.raises(StoreUrlError, match="no option"):
-        parse("redis://h?ssl_ca_certs={__file__}")
+        parse("redis://h?ssl_ca_certs=/ca.pem")
 
 
 @pytest.mark.parametrize(
