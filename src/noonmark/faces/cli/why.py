@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import click
 
+from noonmark.core.model import WorkerInfo
+from noonmark.engine.host import lives_here
 from noonmark.explain import render
 from noonmark.explain.why import why as explain
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.acts import number_of
 from noonmark.faces.cli.session import Command, session
+from noonmark.ports.clock import SystemClock
 
 
 @click.command(cls=Command)
@@ -43,8 +46,13 @@ def why(ctx: click.Context, job: str | None, at: str | None, key: str | None, oc
                 lang=here.lang,
                 tz=here.zone("") or None,
                 now=here.now,
+                lives=None if here.settings.now else _lives,  # a kernel knows nothing of another time
             )
             here.emit(render.explanation_json(told), lambda: render.explanation_text(told, unicode=here.unicode))
     except ValueError as error:
         raise problems.Trouble("bad_time", option="--at", error=str(error)) from None
     return problems.OK
+
+
+def _lives(worker: WorkerInfo) -> bool | None:
+    return lives_here(worker, SystemClock().boot_id())
