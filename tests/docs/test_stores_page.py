@@ -63,7 +63,7 @@ def test_the_user_of_the_page_can_do_all_that_noonmark_does_and_nothing_else(gua
                 store.close()
     store = open_redis(f"{url}busy")
     try:
-        _use_locks(url.removesuffix("?namespace="), "redlock://" + url.partition("://")[2].partition("/")[0])
+        _use_locks(url.removesuffix("?namespace="))
         make_busy(store)
         store.listen(lambda: None)()
         assert {finding.level for finding in store.diagnose()} == {"ok"}
@@ -80,10 +80,10 @@ def _use_locks(*urls: str) -> None:
     """Take, renew and give back a lock at each place, and have another one refused."""
     for url in urls:
         with contextlib.closing(open_locks(url)) as locks:
-            grant = locks.acquire("docs", "mine", 5 * SECOND)
+            grant = locks.acquire("docs", 5 * SECOND, token="mine")
             assert grant is not None
-            assert locks.acquire("docs", "other", 5 * SECOND) is None
-            assert locks.renew("docs", "mine", 5 * SECOND)
+            assert locks.acquire("docs", 5 * SECOND, token="other") is None
+            assert locks.renew("docs", 5 * SECOND, token="mine")
             assert locks.release("docs", "mine")
 
 
