@@ -226,6 +226,7 @@ def test_a_copy_onto_itself_or_into_another_namespace_is_refused(cli: Noonmark, 
     ("args", "code"),
     [
         (("copy", "sqlite:///nothing.db", "sqlite:///b.db"), 4),
+        (("copy", "sqlite:///nothing.db?synchronos=FULL", "sqlite:///b.db"), 2),
         (("copy", "sqlite:///a.db", "memory://", "--go"), 4),
         (("copy", "sqlite:///a.db", "sqllite:///b.db", "--go"), 2),
         (("copy", "sqlite:///a.db"), 2),
