@@ -311,7 +311,26 @@ def _port() -> set[str]:
 # -- SQLite -------------------------------------------------------------------------------------------
 
 
+def sqlite_file(url: str) -> Path | None:
+    """Return the file that a SQLite URL names, None for other stores; nothing is opened.
+
+    Raises:
+        StoreUrlError: it is a SQLite URL that cannot be read, with what to write instead.
+    """
+    scheme, _, rest = url.partition("://")
+    return _sqlite_place(rest)[0] if scheme.lower() == "sqlite" else None
+
+
 def _open_sqlite(rest: str, clock: Clock | None, *, create: bool) -> Store:
+    path, options = _sqlite_place(rest)
+    if create:
+        _make_own_folder(path.parent)
+    from noonmark.stores.sqlite import SqliteStore
+
+    return SqliteStore(path, clock=clock, synchronous=options["synchronous"], driver=options["driver"], create=create)
+
+
+def _sqlite_place(rest: str) -> tuple[Path, dict[str, str]]:
     place, _, query = rest.partition("?")
     if not place.startswith("/"):
         place = shown(f"sqlite://{place}").partition("://")[2]
@@ -330,13 +349,7 @@ def _open_sqlite(rest: str, clock: Clock | None, *, create: bool) -> Store:
         )
     if "\0" in name:
         raise StoreUrlError("the path has a NUL character; write sqlite:///noonmark.db")
-    options = _sqlite_options(query)
-    path = Path(name)
-    if create:
-        _make_own_folder(path.parent)
-    from noonmark.stores.sqlite import SqliteStore
-
-    return SqliteStore(path, clock=clock, synchronous=options["synchronous"], driver=options["driver"], create=create)
+    return Path(name), _sqlite_options(query)
 
 
 def _sqlite_options(query: str) -> dict[str, str]:

@@ -209,6 +209,10 @@ _OTHERS: tuple[tuple[str, str], ...] = (
         r"timeout=(.*) is not possible; write seconds between 0\.1 and 300",
         r"timeout=\1 不可用；请写 0.1 到 300 之间的秒数",
     ),
+    (
+        r"(\w+)=(.*) is not possible; write the path of a file that is there",
+        r"\1=\2 不可用；请写一个存在的文件的路径",
+    ),
     (r"(\w+)=(.*) is not possible; write (.+)", r"\1=\2 不可用；请写 \3"),
     (r'(".*") names no Redis server; known: (.+)', r"\1 不是 Redis 服务器；可用：\2"),
     (r"the URL names no host; write (\S+)", r"URL 没有主机；请写 \1"),

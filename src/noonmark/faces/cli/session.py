@@ -162,18 +162,15 @@ def open_at(url: str, *, create: bool = False, unfinished: bool = False) -> Stor
         create: a store that is not there may be made; else whoever looks at a mistyped place would make one there.
         unfinished: so may a store into which a copy is under way.
     """
-    from noonmark.ports.doctor import StoreAbsent
-    from noonmark.wiring import open_store, shown
+    from noonmark.wiring import open_store, shown, sqlite_file
 
     if url.startswith("memory:"):
         raise problems.Trouble("memory_store", code=problems.UNREACHABLE)
-    path = sqlite_path(url)
     try:
+        path = sqlite_file(url)
+        if path is not None and not create and not path.exists():
+            raise problems.Trouble("no_store", path=str(path), code=problems.UNREACHABLE)
         return open_store(url, unfinished=unfinished, create=create)
-    except StoreAbsent:
-        if path is None or path.exists():
-            raise
-        raise problems.Trouble("no_store", path=str(path), code=problems.UNREACHABLE) from None
     except ValueError as error:
         raise problems.not_opened(shown(url), error) from None
 
