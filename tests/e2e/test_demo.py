@@ -140,6 +140,7 @@ def test_even_a_killed_demo_leaves_no_worker_behind(begun: tuple[Demo, list[int]
         (["--dir", "thesis.txt/demo"], 4, "cannot make the folder"),
         (["--seconds", "5"], 2, "45"),
         (["--colour"], 2, "No such option"),
+        (["--tz", "Mars"], 2, "Mars"),
     ],
 )
 def test_a_wrong_wish_is_refused_in_words(tmp_path: Path, options: list[str], code: int, words: str) -> None:

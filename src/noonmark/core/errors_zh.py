@@ -192,6 +192,7 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     ),
     # stores
     (r"cannot use the store (.+?): (.+?)\. (.+)", r"无法使用存储 \1：\2。\3"),
+    (r"the store (.+?) does not answer: (Error -?\d+ connecting to .+)", r"存储 \1 没有响应：\2"),
     (r"the store (.+?) does not answer: (.+?)\. (.+)", r"存储 \1 没有响应：\2。\3"),
     (r"the store (.+?) does not answer: (.+)", r"存储 \1 没有响应：\2"),
     (r"the store (.+) failed: (.+)", r"存储 \1 出错：\2"),
