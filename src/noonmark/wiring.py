@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from noonmark.core.urls import DRIVERS, driver_missing, with_option, without_secrets
+from noonmark.core.urls import DEFAULT_URL, DRIVERS, driver_missing, with_option, without_secrets
 from noonmark.ports.clock import Clock
+from noonmark.ports.folder import make_own_folder
 from noonmark.ports.lock import LockSource
 from noonmark.ports.store import Store, StoreDriverMissing, StoreError, StoreUnusable, StoreUrlError
-
-DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
-"""Where the store is when neither an argument nor NOONMARK_URL says so: a folder beside the work."""
 
 _POSTGRES = ("noonmark.stores.postgres", "open_postgres", "postgres")
 _REDIS = ("noonmark.stores.redis", "open_redis", "redis")
@@ -324,7 +322,7 @@ def sqlite_file(url: str) -> Path | None:
 def _open_sqlite(rest: str, clock: Clock | None, *, create: bool) -> Store:
     path, options = _sqlite_place(rest)
     if create:
-        _make_own_folder(path.parent)
+        _have_folder(path.parent)
     from noonmark.stores.sqlite import SqliteStore
 
     return SqliteStore(path, clock=clock, synchronous=options["synchronous"], driver=options["driver"], create=create)
@@ -370,17 +368,13 @@ def _sqlite_options(query: str) -> dict[str, str]:
     return options
 
 
-def _make_own_folder(folder: Path) -> None:
-    """Make ``.noonmark/`` where it is wanted, hidden from version control; other folders are their owners' business."""
-    if folder.is_dir():
-        return
-    if folder.name != ".noonmark":
+def _have_folder(folder: Path) -> None:
+    try:
+        if make_own_folder(folder):
+            return
         if folder.exists():
             raise StoreUrlError(f"{folder} is no folder; choose another path")
         raise StoreUrlError(f"there is no folder {folder}; make it (mkdir -p {folder}) or choose another path")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     except OSError as error:
         raise StoreUrlError(
             f"{folder} cannot be made: {error.strerror}; choose another path with NOONMARK_URL"
