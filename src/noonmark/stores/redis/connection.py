@@ -131,7 +131,7 @@ class Wait:
         """The commands that wait, each a part of the patience.
 
         Replicas are asked with WAIT and not with WAITAOF: they answer it at once, and tell what is on their disks only
-        once a second (ADR 0022).
+        once a second (ADR 0023).
         """
         each = int(self.patience * 1000) // (2 if self.disk and self.replicas else 1)
         disk = [("WAITAOF", 1, 0, each)] if self.disk else []
