@@ -90,9 +90,12 @@ def test_the_demo_kills_a_worker_and_proves_that_nothing_was_lost(tmp_path: Path
     assert counts is not None, told
     ends = {"taken over": r"taken over +key ", "cancelled": "cancelled +It", "on time": "on time +key "}
     named = {word: int(count) for count, word in re.findall(r"(\d+) ([a-z ]+)", counts[1])}
-    assert sum(named.values()) == int(due[1])
+    still = re.search(r"and (.+): not at their end", told)
+    more = sum(int(count) for count in re.findall(r"\d+", still[1])) if still else 0
+    assert sum(named.values()) + more == int(due[1]), told
     for word, pattern in ends.items():
-        assert len(re.findall(pattern, told)) == named.get(word, 0), f"{word}: as many lines as are counted\n{told}"
+        lines = len(re.findall(pattern, told))
+        assert named.get(word, 0) <= lines <= named.get(word, 0) + more, f"{word}: as many lines as are counted\n{told}"
     assert all_end([int(pid) for pid in re.findall(r"w\d pid (\d+)", told)], within=5)
     proof = subprocess.run(
         [

@@ -216,8 +216,10 @@ class Play:
     def _closing(self, report: Report, *, kill: bool) -> int:
         click.echo("")
         self.watcher.headed(report.until, say(self.lang, "verify"), report_line(report, self.lang))
-        counts = [f"{count} {word}" for count, word in report_counts(report, self.lang)]
-        self.watcher.below(say(self.lang, "counts", counts=say(self.lang, "comma").join(counts)))
+        for key, ended in (("counts", True), ("under_way", False)):
+            counts = [f"{count} {word}" for count, word in report_counts(report, self.lang, ended=ended)]
+            if counts:
+                self.watcher.below(say(self.lang, key, counts=say(self.lang, "comma").join(counts)))
         if not report.ok:
             click.echo(report_text(report, Voice(lang=self.lang, zone=self.zone, now=report.until)))
         if self.killed and not self.watcher.takeovers:
