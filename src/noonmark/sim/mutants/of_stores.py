@@ -24,7 +24,8 @@ def _settle_whatever_its_fence(planter: Planter) -> None:
     def make(settle: Anything) -> Anything:
         def whatever(them: Tables, worker: str, item: Any, now: int) -> Any:
             row = them.rows.get(item.occurrence_id)
-            if row is not None and row.fence != item.fence and row.holder:
+            if row is not None and row.fence != item.fence:
+                them.change(row.id, holder=row.holder or worker)
                 item = replace(item, fence=row.fence)
             return settle(them, worker, item, now)
 
