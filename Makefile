@@ -49,9 +49,9 @@ conformance: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m bench
 
-# Worlds decided by a seed, in which everything that can go wrong does: SEEDS=A-B HOURS=1.5 for others.
+# Worlds decided by a seed, in which everything that can go wrong does: SEEDS=A-B HOURS=1.25 for others.
 SEEDS ?= 0-499
-HOURS ?= 1.5
+HOURS ?= 1.25
 sim: $(READY)
 	@$(BIN)/python -m noonmark.sim --seeds $(SEEDS) --hours $(HOURS) --cover
 
