@@ -36,7 +36,9 @@ def fingerprint(state: State, moments: tuple[Micros, ...]) -> int:
 
 def _sketch(replica: Replica) -> tuple[Any, ...]:
     """What tells replicas apart most of the time, without looking at anything that bears their names."""
-    tasks = tuple((task.kind, task.pending, len(task.log)) if task else ("", "", 0) for task in (replica.taking, replica.settling))
+    tasks = tuple(
+        (task.kind, task.pending, len(task.log)) if task else ("", "", 0) for task in (replica.taking, replica.settling)
+    )
     runs = tuple(sorted((run.row.id, run.fence, run.stop_reason, run.has_ended) for run in replica.runs))
     return (replica.is_alive, replica.version, runs, tasks)
 
@@ -140,7 +142,13 @@ class _Canon:
             return ("gone",)
         rules = tuple((row.name, row.revision, row.pause_version) for row in replica.rules)
         behind = self.tables.rules_version - replica.version
-        return (rules, behind, tuple(map(self.run, replica.runs)), self.task(replica.taking), self.task(replica.settling))
+        return (
+            rules,
+            behind,
+            tuple(map(self.run, replica.runs)),
+            self.task(replica.taking),
+            self.task(replica.settling),
+        )
 
     def run(self, run: Held | None) -> tuple[Any, ...] | None:
         """Return a run that is held."""
@@ -173,7 +181,14 @@ class _Canon:
             return (tuple(map(self.row, value.rows)), self.ago(value.now), self.ago(value.next_due), behind)
         if isinstance(value, Settled):
             state = value.state.value if value.state else ""
-            return (value.outcome, value.fence - self.now, self.ago(value.lease_until), value.changed, value.holder, state)
+            return (
+                value.outcome,
+                value.fence - self.now,
+                self.ago(value.lease_until),
+                value.changed,
+                value.holder,
+                state,
+            )
         if isinstance(value, JobRow):
             return self.job(value)
         if isinstance(value, Fact):

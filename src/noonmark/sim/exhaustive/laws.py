@@ -117,9 +117,7 @@ def _stale_renewals(view: View, call: Call) -> Iterator[str]:
     for lease in wanted:
         old = view.before.tables.rows[lease.occurrence_id]
         is_ours = old.fence == lease.fence and old.holder == worker and old.state is S.RUNNING and not old.looking
-        if not is_ours and (
-            lease.occurrence_id not in call.answer.lost or view.after.tables.rows[old.id] is not old
-        ):
+        if not is_ours and (lease.occurrence_id not in call.answer.lost or view.after.tables.rows[old.id] is not old):
             yield f"{worker} renewed a lease of r{old.id} that is not its own any more"
 
 
@@ -194,7 +192,9 @@ def rows_are_made_once(view: View) -> Iterator[str]:
     for old, row in view.changed():
         if row.origin is not Origin.SCHEDULE or (old is not None and old.revision == row.revision):
             continue
-        if old is None and not any(_yields(view, job, row) for job in (view.before.tables.jobs, view.after.tables.jobs)):
+        if old is None and not any(
+            _yields(view, job, row) for job in (view.before.tables.jobs, view.after.tables.jobs)
+        ):
             yield f"r{row.id} was made for a moment that no revision in force yields"
 
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from noonmark.core.model import Act, Fact, Micros, Origin, State as RowState
 from noonmark.core.codec import rule_text
+from noonmark.core.model import Act, Fact, Micros, Origin
+from noonmark.core.model import State as RowState
 from noonmark.core.series import row_for_call
 from noonmark.sim.exhaustive.replay import Bench, Call, Did
 from noonmark.sim.exhaustive.scenes import FLAG, Scene, restarted
@@ -232,20 +233,23 @@ def _people(bench: Bench, scene: Scene, state: State, kind: str, about: int) -> 
     elif kind == "add":
         job = scene.jobs[0]
         args, verb = (
-            request,
-            [
-                row_for_call(
-                    job,
-                    request_id=f"add{state.left['add']}",
-                    due_at=state.now,
-                    params={},
-                    key=scene.calls[0][2],
-                    revision=state.tables.jobs[job.name].revision,
-                    now=state.now,
-                    origin=Origin.LATER if state.left["add"] % 2 else Origin.MANUAL,
-                )
-            ],
-        ), "add"
+            (
+                request,
+                [
+                    row_for_call(
+                        job,
+                        request_id=f"add{state.left['add']}",
+                        due_at=state.now,
+                        params={},
+                        key=scene.calls[0][2],
+                        revision=state.tables.jobs[job.name].revision,
+                        now=state.now,
+                        origin=Origin.LATER if state.left["add"] % 2 else Origin.MANUAL,
+                    )
+                ],
+            ),
+            "add",
+        )
     else:
         wish = (
             Act(kind="cancel", actor="ann", occurrence_id=about)

@@ -287,7 +287,9 @@ class Bench:
         return each.as_run(self._registry(rule_text(each.job)).handler(each.job.name))
 
     def _outcome(self, engine: Engine, run: Held, *, ok: bool) -> Finish:
-        return Finish(self._run_of(engine, run), ok=ok, code="succeeded" if ok else "", error=None if ok else "it broke")
+        return Finish(
+            self._run_of(engine, run), ok=ok, code="succeeded" if ok else "", error=None if ok else "it broke"
+        )
 
     def _engine(self, seat: Seat, replica: Replica, task: Task | None, jobs: Executor) -> Engine:
         rules = replica.rules if task is None else task.rules

@@ -69,7 +69,9 @@ class Scene:
 
     def moments(self) -> tuple[Micros, ...]:
         """Return every moment that one of its rules yields."""
-        found = {moment.at for job in self.jobs for moment in moments_between(job, START, START + 86_400 * SECOND, limit=9)}
+        found = {
+            moment.at for job in self.jobs for moment in moments_between(job, START, START + 86_400 * SECOND, limit=9)
+        }
         return tuple(sorted(found))
 
     def begin(self, bench: Bench) -> State:

@@ -65,10 +65,16 @@ def _lines(told: Told) -> Iterator[str]:
 
 def _row(row: Occurrence, state: State) -> str:
     names = {replica.name: "AB"[replica.number] for replica in state.replicas if replica.is_alive}
-    holder = f", {'looked at' if row.looking else 'held'} by {names.get(row.holder, 'one that is gone')}" if row.holder else ""
+    holder = (
+        f", {'looked at' if row.looking else 'held'} by {names.get(row.holder, 'one that is gone')}"
+        if row.holder
+        else ""
+    )
     due = f", due {(row.due_at - START) / 1e6:.2f}s" if row.due_at is not None else ""
     code = f" ({row.code})" if row.code else ""
     flags = "".join(f", {name}" for name in ("frontier", "cancel_requested") if getattr(row, name))
-    return f"r{row.id} {row.state}{code}{due}{holder}, attempt {row.attempt}, fence {(row.fence - START) / 1e6:.2f}{flags}" if row.fence else (
-        f"r{row.id} {row.state}{code}{due}{flags}"
+    return (
+        f"r{row.id} {row.state}{code}{due}{holder}, attempt {row.attempt}, fence {(row.fence - START) / 1e6:.2f}{flags}"
+        if row.fence
+        else (f"r{row.id} {row.state}{code}{due}{flags}")
     )
