@@ -22,7 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("scenes", nargs="*", help=f"which worlds (default all): {', '.join(s.name for s in SCENES)}")
     parser.add_argument("--depth", type=int, help="steps from the beginning (default: each scene's own)")
     parser.add_argument("--small", action="store_true", help="only as deep as the test of every change")
-    parser.add_argument("--no-calm", action="store_true", help="do not try the way to the end from the last states")
+    parser.add_argument(
+        "--calm-every", type=int, default=1, metavar="N", help="try the way to the end from each Nth of the last states"
+    )
     chosen = parser.parse_args(arguments)
     try:
         wanted = [scene(name) for name in chosen.scenes] or list(SCENES)
@@ -31,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     is_broken = False
     for each in wanted:
         depth = chosen.depth or (each.small if chosen.small else each.depth)
-        found = search(each, depth=depth, say=_progress, with_calm=not chosen.no_calm)
+        found = search(each, depth=depth, say=_progress, calm_every=chosen.calm_every)
         _report(each, found)
         is_broken = is_broken or found.breach is not None
     return int(is_broken)
@@ -49,7 +51,8 @@ def _report(each: Scene, found: Found) -> None:
     _say(
         f"{each.name}: depth {found.depth}{whole}, {found.states} states, {found.transitions} transitions, "
         f"{found.seconds:.1f} s, peak {found.peak_mib:.0f} MiB, "
-        f"longest calm {found.longest_calm / 1e6:g} s: {'BROKEN' if found.breach else 'no law broken'}"
+        f"{found.calms} ways to the end, the longest {found.longest_calm / 1e6:g} s: "
+        f"{'BROKEN' if found.breach else 'no law broken'}"
     )
     if found.breach is not None:
         _say(found.breach.said)

@@ -93,7 +93,7 @@ class Calm:
             job = laws.View(self._scene, state, state, []).job(job_row.revision)
             if job.is_series:
                 own = [row for row in rows if row.job == job.name]
-                left += map(str, laws.without_row(self._scene, job, own, job_row.effective_at))
+                left += map(str, laws.without_row(job, own, job_row.effective_at))
         return (way, f"I11: nothing is left to do, and these have no end: {', '.join(left)}") if left else None
 
 

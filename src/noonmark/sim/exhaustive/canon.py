@@ -18,6 +18,8 @@ from noonmark.sim.exhaustive.state import Entry, Held, Replica, State, Task
 
 LONG_AGO: Micros = 200 * SECOND
 """Past everything that any scene reckons with: limits, lateness, paused moments."""
+LATE: Micros = 61 * SECOND
+"""Where nothing limits it, a row is late (``decide.LATE_AFTER``) or it is not."""
 _TOLD_TIMES = frozenset({"ended_at", "since", "seen_at", "until", "paused_at", "resumed_at"})
 
 
@@ -55,6 +57,9 @@ class _Canon:
         self.replicas = replicas
         self.names = {each.name: letter for each, letter in zip(replicas, "AB", strict=True) if each.is_alive}
         self.fences = self._known_fences()
+        rows = state.tables.rows
+        dues = (rows[row_id].due_at for row_id in state.tables.open_ids)
+        self.dues = [due for due in dues if due is not None and due <= state.now]
 
     def everything(self, moments: tuple[Micros, ...]) -> Hashable:
         """Return all of it."""
@@ -67,7 +72,6 @@ class _Canon:
             tuple(tables.wakes),
             tuple(sorted((name, held[0]) for name, held in tables.slots.items())),
             tuple(self.job(job) for job in tables.jobs.values()),
-            tuple((alert.kind, alert.level, alert.occurrence_id, alert.closed_at is None) for alert in tables.alerts),
             tuple(self.replica(replica) for replica in self.replicas),
             self.task(state.person),
             tuple(sorted(state.left.items())),
@@ -108,20 +112,34 @@ class _Canon:
 
     def row(self, row: Occurrence) -> tuple[Any, ...]:
         """Return an occurrence, in the store or as somebody remembers it."""
-        ago, is_ended = self.ago, row.due_at is None
+        fence = (self.fence(row.id, row.fence), max(row.fence - self.now, -1))
+        if row.due_at is None:
+            why = (row.verdict, row.code) if row.state == "SKIPPED" else ()  # a superseded one may be reopened
+            return (row.id, row.state.value, fence, row.claimed, row.generation, row.key, row.origin.value, why)
+        scheduled = max(row.scheduled_for - self.now, -LONG_AGO if row.origin == "schedule" else -LATE)
         return (
-            row.id, row.state.value, ago(row.due_at), 0 if is_ended else ago(row.scheduled_for),
-            self.fence(row.id, row.fence), max(row.fence - self.now, -1), self.name(row.holder), row.looking,
-            row.frontier, row.gated, row.claimed, row.generation, row.revision, row.attempt, row.takeovers,
-            row.lost > 0, row.cancel_requested, row.verdict, row.code, row.first_started_at is None,
-            None if is_ended else (ago(row.not_before), ago(row.not_after), ago(row.expires_at)),
-            bool(row.actor), row.key, row.duplicate_of,
+            row.id, row.state.value, fence, self.due(row), scheduled,
+            self.name(row.holder), row.looking, row.frontier, row.gated, row.claimed, row.generation, row.revision,
+            row.attempt, row.takeovers, row.lost > 0, row.cancel_requested, row.verdict, row.code,
+            row.first_started_at is None, self.ahead(row.not_before), self.ahead(row.not_after),
+            self.ahead(row.expires_at), bool(row.actor), row.key,
         )  # fmt: skip
 
+    def due(self, row: Occurrence) -> Micros:
+        """Return when it is due: from now, and what is due already by its place among the others."""
+        assert row.due_at is not None
+        return row.due_at - self.now if row.due_at > self.now else -sum(other >= row.due_at for other in self.dues)
+
+    def ahead(self, moment: Micros | None) -> Micros | None:
+        """Return how far a bound is ahead; one that is behind is behind for ever."""
+        return None if moment is None else max(moment - self.now, -1)
+
     def _of_row(self, row: Occurrence) -> tuple[Any, ...]:
+        if row.due_at is None:
+            return ()
         known = self.fences[row.id]
         answered = self.tables.answered.get(row.id, ())
-        tries = self.tables.attempts.get(row.id, ())
+        tries = self.tables.attempts.get(row.id, [])
         lost = [each for each in tries if each.outcome == "lost"]
         return (
             tuple(sorted(known[fence] for fence in answered if fence in known)),
@@ -167,7 +185,17 @@ class _Canon:
         rules = tuple((row.name, row.revision, row.pause_version) for row in task.rules)
         behind = self.tables.rules_version - task.version
         log = tuple((entry.verb, entry.lost, self.ago(entry.at), self.answer(entry)) for entry in task.log)
-        return (task.kind, self.ago(task.began_at), rules, behind, task.free, self.run(task.run), task.ok, log)
+        return (
+            task.kind,
+            self.ago(task.began_at),
+            rules,
+            behind,
+            task.free,
+            self.run(task.run),
+            task.ok,
+            task.is_late,
+            log,
+        )
 
     def answer(self, entry: Entry) -> Hashable:
         """Return an answer that a task had."""

@@ -178,8 +178,9 @@ def attempts_are_bounded(view: View) -> Iterator[str]:
         if row.attempt > 1 + job.retry.max + job.max_takeovers:
             yield f"r{row.id} began attempt {row.attempt}"
         if row.state is S.FAILED_MANUAL and (old is None or old.state is not S.FAILED_MANUAL):
-            alerts = [each for each in view.after.tables.alerts if each.closed_at is None and each.level == 3]
-            if not any(alert.job == row.job and alert.updated_at == view.after.now for alert in alerts):
+            # One alert per job and kind: what comes after it in the same step may say that all is clear.
+            urgent = [each for each in view.after.tables.alerts if each.level == 3 and each.job == row.job]
+            if not any(alert.updated_at == view.after.now for alert in urgent):
                 yield f"r{row.id} needs a person and nobody was told"
 
 
@@ -242,11 +243,11 @@ def series_go_on(view: View) -> Iterator[str]:
         if len(frontiers) > 1:
             yield f"{len(frontiers)} frontiers: {', '.join(f'r{row.id}' for row in frontiers)}"
         if not frontiers:
-            for moment in without_row(view.scene, job, rows, job_row.effective_at):
+            for moment in without_row(job, rows, job_row.effective_at):
                 yield f"nothing stands for the moment {(moment - START) / 1e6:g} s after the beginning"
 
 
-def without_row(scene: Scene, job: Job, rows: list[Occurrence], since: Micros) -> list[Micros]:
+def without_row(job: Job, rows: list[Occurrence], since: Micros) -> list[Micros]:
     """Return the moments of a rule after ``since`` that no row and no range record stands for."""
     wanted = [moment.at for moment in moments_between(job, max(since, START), START + 86_400_000_000, limit=9)]
     spans = [(row.scheduled_for, row.range_until or row.scheduled_for) for row in rows]
@@ -300,8 +301,8 @@ def ends_are_on_record(view: View) -> Iterator[str]:
         if old is None or row.state in OPEN_STATES or row.state is old.state:
             continue
         has_line = any(line.event for line in tables.ledger.get(row.id, ()))
-        tries = tables.attempts.get(row.id, ())
-        if not has_line and not (tries and tries[-1].ended_at == view.after.now):
+        is_told = tables.attempts.get(row.id) != view.before.tables.attempts.get(row.id)
+        if not has_line and not is_told:
             yield f"r{row.id} ended {row.state} and nothing is on record"
         if not row.code:
             yield f"r{row.id} ended {row.state} without a reason"

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 from noonmark.core.codec import rule_text
 from noonmark.core.model import Act, Fact, Micros, Origin
-from noonmark.core.model import State as RowState
 from noonmark.core.series import row_for_call
 from noonmark.sim.exhaustive.replay import Bench, Call, Did
 from noonmark.sim.exhaustive.scenes import FLAG, Scene, restarted
@@ -41,15 +40,17 @@ def moves(scene: Scene, state: State) -> list[Move]:
             found += _of_replica(scene, state, replica)
         else:
             found.append(("restart", replica.number, 0))
-    found += _of_people(scene, state)
+    found += _of_people(state)
     found += _of_time(state)
     return found
 
 
 def _of_replica(scene: Scene, state: State, replica: Replica) -> Iterator[Move]:
-    number, may_lose = replica.number, state.left.get("lose", 0) > 0
+    number, may_lose, may_wait = replica.number, state.left.get("lose", 0) > 0, state.left.get("late", 0) > 0
     if replica.taking is not None:
         yield ("go", number, 0)
+        if may_wait and not replica.taking.is_late:
+            yield ("go-late", number, 0)
         if may_lose and replica.taking.pending in WRITES:
             yield ("go-lost", number, 0)
     elif scene.slots > len(replica.runs) and is_something_due(state):
@@ -77,7 +78,7 @@ def _of_replica(scene: Scene, state: State, replica: Replica) -> Iterator[Move]:
         yield ("crash", number, 0)
 
 
-def _of_people(scene: Scene, state: State) -> Iterator[Move]:
+def _of_people(state: State) -> Iterator[Move]:
     left = state.left
     if state.person is not None:
         yield ("person", -1, 0)
@@ -89,7 +90,7 @@ def _of_people(scene: Scene, state: State) -> Iterator[Move]:
     if left.get("clear", 0) > 0 and is_set:
         yield ("clear", -1, 0)
     if left.get("cancel", 0) > 0:
-        yield ("cancel", -1, min(state.tables.rows))
+        yield ("cancel", -1, max(state.tables.rows))
     if left.get("pause", 0) > 0:
         yield ("pause", -1, 0)
     if any(job.paused for job in state.tables.jobs.values()):
@@ -170,12 +171,12 @@ def apply(bench: Bench, scene: Scene, state: State, move: Move) -> Step:
 
 
 def _replica(bench: Bench, state: State, replica: Replica, kind: str, about: int) -> Step:
-    left = _less(state, "lose") if kind.endswith("-lost") else state.left
-    lose, kind = kind.endswith("-lost"), kind.removesuffix("-lost")
+    kind, _, fault = kind.partition("-")
+    left = _less(state, {"lost": "lose", "late": "late"}[fault]) if fault else state.left
     if kind == "watch":
         return Step(bench.unload(state, replicas=_with(state, bench.watch(replica))), [])
     if kind == "renew":
-        did = bench.keep(replica, lose=lose)
+        did = bench.keep(replica, fault=fault)
         return Step(bench.unload(state, replicas=_with(state, did.replica), left=left), did.calls)
     if kind in ("take", "go"):
         task = replica.taking or Task(
@@ -186,11 +187,11 @@ def _replica(bench: Bench, state: State, replica: Replica, kind: str, about: int
             version=replica.version,
             free=bench.slots - len(replica.runs),
         )
-        did = bench.go(state, replica, task, lose=lose)
+        did = bench.go(replica, task, fault=fault)
         return _after(bench, state, replace(did.replica, taking=did.task), did, left)
     if kind == "settle":
         assert replica.settling is not None
-        did = bench.go(state, replica, replica.settling, lose=lose)
+        did = bench.go(replica, replica.settling, fault=fault)
         return _after(bench, state, replace(did.replica, settling=did.task), did, left)
     run = next(each for each in replica.runs if each.row.id == about and not each.has_ended)
     if kind == "fail" and not run.stop_reason:
@@ -206,7 +207,7 @@ def _replica(bench: Bench, state: State, replica: Replica, kind: str, about: int
     )
     ended = replace(run, has_ended=True)
     replica = replace(replica, runs=tuple(ended if each is run else each for each in replica.runs))
-    did = bench.go(state, replica, task, lose=lose)
+    did = bench.go(replica, task, fault=fault)
     return _after(bench, state, replace(did.replica, settling=did.task), did, left)
 
 
@@ -223,7 +224,7 @@ def _people(bench: Bench, scene: Scene, state: State, kind: str, about: int) -> 
             assert job is not None
             row = replace(next(iter(state.tables.jobs.values())), rule=rule_text(job))
             task = Task(kind="edit", name=request, began_at=state.now, rules=(row,))
-        did = bench.go(state, state.replicas[0], task)
+        did = bench.go(state.replicas[0], task)
         left = _less(state, "edit") if kind == "edit" else state.left
         return Step(_pruned(bench.unload(state, person=did.task, left=left)), did.calls)
     left = state.left if kind == "resume" else _less(state, kind)
@@ -282,6 +283,3 @@ def _lost(state: State) -> Iterator[Entry]:
         for task in (replica.taking, replica.settling):
             if task is not None and task.log and task.log[-1].lost:
                 yield task.log[-1]
-
-
-__all__ = ["Move", "RowState", "Step", "apply", "moves"]

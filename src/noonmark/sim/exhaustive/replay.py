@@ -78,12 +78,12 @@ class Seat:
     capabilities = frozenset({Capability.NOTIFY})
     url = "memory:"
 
-    def __init__(self, bench: Bench, log: tuple[Entry, ...], *, fuel: int, lose: bool) -> None:
+    def __init__(self, bench: Bench, log: tuple[Entry, ...], *, fuel: int, fault: str = "") -> None:
         self._bench = bench
         self.log = list(log)
         self._position = 0
         self._fuel = fuel
-        self._lose = lose
+        self._fault = fault  # lost: the reply does not arrive; late: it does, and is looked at in another step
         self.calls: list[Call] = []
         self.pending = ""
 
@@ -107,12 +107,14 @@ class Seat:
         request = args[0] if args and isinstance(args[0], str) and verb != "renew" else ""
         if verb not in FREE_VERBS:
             self.calls.append(Call(verb, args, answer, request, self._repeated(verb, request)))
-        entry = Entry(verb, answer, clock.now, self._lose and verb not in FREE_VERBS, request)
+        entry = Entry(verb, answer, clock.now, self._fault == "lost" and verb not in FREE_VERBS, request)
         self.log.append(entry)
         self._position += 1
         if entry.lost:
-            self._lose = False
+            self._fault = ""
             raise StoreUnreachable("the answer was lost")
+        if self._fault == "late":
+            raise Pending
         return _fresh(answer)
 
     def _repeated(self, verb: str, request: str) -> Entry | None:
@@ -156,7 +158,7 @@ class _Gate:
             except StoreError:
                 continue
 
-    def submit(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:
         raise AssertionError("the jobs of this world write nothing by themselves")
 
 
@@ -231,15 +233,19 @@ class Bench:
 
     # -- steps --------------------------------------------------------------------------------------
 
-    def go(self, state: State, replica: Replica, task: Task, *, fuel: int = 1, lose: bool = False) -> Did:
+    def go(self, replica: Replica, task: Task, *, fuel: int = 1, fault: str = "") -> Did:
         """Bring a task to where it stood and let it make ``fuel`` more calls; the state must be loaded."""
-        seat = Seat(self, task.log, fuel=fuel, lose=lose)
+        if task.is_late:  # it wakes with the answer it had, at this instant
+            last = replace(task.log[-1], at=self.store_clock.now)
+            task, fuel = replace(task, log=(*task.log[:-1], last), is_late=False), 0
+        seat = Seat(self, task.log, fuel=fuel, fault=fault)
         self.clock.now = task.began_at
         with _names(task.name):
             try:
                 done = self._run(seat, replica, task)
             except Pending:
-                return Did(replace(task, log=tuple(seat.log), pending=seat.pending), replica, seat.calls)
+                task = replace(task, log=tuple(seat.log), pending=seat.pending, is_late=fault == "late")
+                return Did(task, replica, seat.calls)
         return Did(None, done, seat.calls)
 
     def _run(self, seat: Seat, replica: Replica, task: Task) -> Replica:
@@ -254,16 +260,16 @@ class Bench:
             _finish(engine._round(task.free))
         else:
             assert task.run is not None
-            _finish(engine._recorder.record([self._outcome(engine, task.run, ok=task.ok)]))
+            _finish(engine._recorder.record([self._outcome(task.run, ok=task.ok)]))
             gone = (task.run.row.id, task.run.fence)
             return replace(replica, runs=tuple(run for run in replica.runs if (run.row.id, run.fence) != gone))
         runs = (*replica.runs, *(held(run) for run in jobs.begun))
         rules = tuple(sorted(engine.rules.rows(), key=lambda row: row.name))
         return replace(replica, rules=rules, version=engine.rules.version, runs=runs)
 
-    def keep(self, replica: Replica, *, lose: bool = False) -> Did:
+    def keep(self, replica: Replica, *, fault: str = "") -> Did:
         """Renew what is due: one round of the lease keeper."""
-        seat = Seat(self, (), fuel=1, lose=lose)
+        seat = Seat(self, (), fuel=1, fault=fault)
         engine, runs = self._with_runs(seat, replica)
         engine.duty.beat_at = FAR
         engine.duty.keep_once()
@@ -271,25 +277,23 @@ class Bench:
 
     def watch(self, replica: Replica) -> Replica:
         """Tell the runs whose trust is over to stop."""
-        engine, runs = self._with_runs(Seat(self, (), fuel=0, lose=False), replica)
+        engine, runs = self._with_runs(Seat(self, (), fuel=0), replica)
         engine._roster._round(self.clock.now)
         return replace(replica, runs=_remembered(runs, replica.runs))
 
     def _with_runs(self, seat: Seat, replica: Replica) -> tuple[Engine, list[Run]]:
         engine = self._engine(seat, replica, None, _Jobs())
-        runs = [self._run_of(engine, each) for each in replica.runs]
+        runs = [self._run_of(each) for each in replica.runs]
         for run in runs:
             engine.book.hold(run)
             engine._roster.active.add(run)
         return engine, runs
 
-    def _run_of(self, engine: Engine, each: Held) -> Run:
+    def _run_of(self, each: Held) -> Run:
         return each.as_run(self._registry(rule_text(each.job)).handler(each.job.name))
 
-    def _outcome(self, engine: Engine, run: Held, *, ok: bool) -> Finish:
-        return Finish(
-            self._run_of(engine, run), ok=ok, code="succeeded" if ok else "", error=None if ok else "it broke"
-        )
+    def _outcome(self, run: Held, *, ok: bool) -> Finish:
+        return Finish(self._run_of(run), ok=ok, code="succeeded" if ok else "", error=None if ok else "it broke")
 
     def _engine(self, seat: Seat, replica: Replica, task: Task | None, jobs: Executor) -> Engine:
         rules = replica.rules if task is None else task.rules
@@ -355,12 +359,13 @@ def _names(prefix: str) -> Iterator[None]:
         count += 1
         return f"{prefix}.{count}"
 
-    before = secrets.token_hex
-    secrets.token_hex = token
+    source: Any = secrets
+    before = source.token_hex
+    source.token_hex = token
     try:
         yield
     finally:
-        secrets.token_hex = before
+        source.token_hex = before
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from noonmark.core.model import (
     SECOND,
     At,
     CatchUp,
+    Fact,
     FlagSet,
     Job,
     Manual,
@@ -46,8 +47,10 @@ class Scene:
         about: what it is there for.
         jobs: the rule in force, and those that an edit puts in force after it, in turn.
         calls: rows that somebody asked for at the beginning: (name, seconds after the beginning, key).
-        faults: how often each thing may happen that nobody has to do: ``crash lose fail set clear cancel edit pause``.
+        faults: how often each thing may happen that nobody has to do: ``crash lose late fail set clear cancel edit pause
+            add``.
         is_set: the flag is set at the beginning.
+        is_behind: the replicas have yet to hear of the last change of the rules, so that their first take reads them.
         depth: how far it is searched by ``make exhaustive``.
         small: how far in a test of every change.
     """
@@ -59,6 +62,7 @@ class Scene:
     faults: Mapping[str, int]
     is_host_shared: bool = True
     is_set: bool = True
+    is_behind: bool = False
     slots: int = 2
     depth: int = 14
     small: int = 9
@@ -93,6 +97,9 @@ class Scene:
         state = bench.unload(state)
         for number in range(REPLICAS):
             state = restarted(bench, state, number)
+        if self.is_behind:
+            behind = (replace(each, version=each.version - 1) for each in state.replicas)
+            state = replace(state, replicas=tuple(behind))
         first = min(row.due_at for row in state.tables.rows.values() if row.due_at is not None)
         return replace(state, now=max(first, START), steps=0)
 
@@ -120,15 +127,13 @@ def restarted(bench: Bench, state: State, number: int) -> State:
         began_at=state.now,
         rules=tuple(state.tables.jobs.values()),
     )
-    did = bench.go(state, new, task, fuel=100)
+    did = bench.go(new, task, fuel=100)
     assert did.task is None
     replicas = tuple(did.replica if each.number == number else each for each in state.replicas)
     return bench.unload(state, replicas=replicas)
 
 
-def _flag(*, value: bool) -> object:
-    from noonmark.core.model import Fact
-
+def _flag(*, value: bool) -> Fact:
     return Fact(name=f"flag:{FLAG}", value=True if value else None)
 
 
@@ -154,56 +159,119 @@ _SERIES = _job(
     catch_up=CatchUp(missed="all", max_delay=3 * MINUTE),
 )
 
+_TO_EDIT = (
+    _job(trigger=_at(5, 25), overlap="allow", catch_up=CatchUp(missed="all", max_delay=3 * MINUTE)),
+    _job(
+        trigger=_at(5, 35),
+        overlap="allow",
+        depends_on=(FlagSet(flag=FLAG),),
+        catch_up=CatchUp(missed="all", max_delay=3 * MINUTE),
+    ),
+)
+
 SCENES: Final = (
     Scene(
         name="calls",
-        about="two plain delayed jobs, which take starts by itself: crashes, lost replies, failures, a cancel",
+        about="two plain delayed jobs, which take starts by itself: a crash, a lost reply, a failure",
         jobs=(_job(),),
         calls=(("one", 5, "k1"), ("two", 5, "k2")),
-        faults={"crash": 1, "lose": 1, "fail": 1, "cancel": 1},
+        faults={"crash": 1, "lose": 1, "fail": 1},
+        depth=9,
+        small=5,
+    ),
+    Scene(
+        name="cancelled",
+        about="two plain delayed jobs, one of which is cancelled while anything may happen to it",
+        jobs=(_job(),),
+        calls=(("one", 5, "k1"), ("two", 15, "k2")),
+        faults={"cancel": 1, "crash": 1, "fail": 1},
+        depth=11,
+        small=6,
     ),
     Scene(
         name="one-key",
-        about="two calls of one key that nobody holds yet, and workers that know nothing of each other",
+        about="two more calls of a key that is held, and workers that know nothing of each other",
         jobs=(_job(),),
         calls=(("one", 5, "k"),),
         faults={"crash": 2, "lose": 1, "fail": 1, "add": 2, "cancel": 1},
         is_host_shared=False,
+        depth=10,
+        small=6,
+    ),
+    Scene(
+        name="lapsing",
+        about="a job that one lost worker is enough to ask a person about, and workers that know nothing of each other",
+        jobs=(_job(max_takeovers=0, retry=Retry(max=0)),),
+        calls=(("one", 5, "k1"), ("two", 65, "k2")),
+        faults={"crash": 2, "fail": 1},
+        is_host_shared=False,
+        slots=1,
+        depth=12,
+        small=7,
     ),
     Scene(
         name="series",
-        about="a series that waits for a flag, one at a time, every moment wanted: crashes, lost replies, the flag moves",
+        about="a series that waits for a flag, one at a time, every moment wanted: a crash, a lost reply, the flag moves",
         jobs=(_SERIES,),
         faults={"crash": 1, "lose": 1, "fail": 1, "set": 1, "clear": 1},
+        depth=11,
+        small=7,
+    ),
+    Scene(
+        name="overlap",
+        about="a series whose second moment comes while the first is in progress, one at a time",
+        jobs=(_job(trigger=_at(5, 10), catch_up=CatchUp(missed="all", max_delay=3 * MINUTE)),),
+        faults={"crash": 1, "fail": 1},
+        depth=14,
+        small=8,
     ),
     Scene(
         name="waiting",
-        about="the same series with the flag not set yet, and workers that know nothing of each other",
+        about="a series whose flag is not set yet, and workers that know nothing of each other",
         jobs=(_SERIES,),
         faults={"crash": 1, "lose": 1, "set": 1, "clear": 1},
         is_set=False,
         is_host_shared=False,
+        depth=11,
+        small=6,
     ),
     Scene(
         name="latest",
-        about="a series of which only the latest moment is wanted, paused and continued",
+        about="a series of which only the latest moment is wanted, cancelled, paused and continued",
         jobs=(_job(trigger=_at(5, 25), catch_up=CatchUp(missed="latest", max_delay=3 * MINUTE)),),
-        faults={"crash": 1, "lose": 1, "pause": 1, "cancel": 1},
+        faults={"crash": 1, "pause": 1, "cancel": 1},
+        depth=9,
+        small=5,
     ),
     Scene(
         name="edit",
-        about="a series whose rule gains a condition and another second moment while it is looked at",
-        jobs=(
-            _job(trigger=_at(5, 25), overlap="allow", catch_up=CatchUp(missed="all", max_delay=3 * MINUTE)),
-            _job(
-                trigger=_at(5, 35),
-                overlap="allow",
-                depends_on=(FlagSet(flag=FLAG),),
-                catch_up=CatchUp(missed="all", max_delay=3 * MINUTE),
-            ),
-        ),
+        about="a series whose rule gains a condition and another second moment while anything may happen",
+        jobs=_TO_EDIT,
         faults={"crash": 1, "edit": 1, "set": 1, "fail": 1},
         is_set=False,
+        depth=9,
+        small=5,
+    ),
+    Scene(
+        name="one-at-a-time",
+        about="two delayed jobs of which one may run at a time, and a rule that gains a condition",
+        jobs=(_job(overlap="skip"), _job(overlap="skip", depends_on=(FlagSet(flag=FLAG),))),
+        calls=(("one", 5, "k1"), ("two", 5, "k2")),
+        faults={"edit": 1, "crash": 1},
+        is_set=False,
+        slots=1,
+        depth=11,
+        small=6,
+    ),
+    Scene(
+        name="overtaken",
+        about="an edit, and workers that are stopped between an answer and what they make of it",
+        jobs=tuple(replace(job, catch_up=CatchUp(missed="latest", max_delay=3 * MINUTE)) for job in _TO_EDIT),
+        faults={"edit": 1, "late": 1, "cancel": 1},
+        is_set=False,
+        is_behind=True,
+        depth=9,
+        small=6,
     ),
 )
 

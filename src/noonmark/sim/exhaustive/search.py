@@ -14,7 +14,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from noonmark.core.model import Micros
 from noonmark.sim.exhaustive import laws
@@ -46,7 +46,8 @@ class Found:
     seconds: float = 0.0
     is_whole: bool = False  # nothing is left behind the edge: every state there is was visited
     breach: Breach | None = None
-    longest_calm: Micros = 0
+    calms: int = 0  # states from which the way to the end of everything was tried
+    longest_calm: Micros = 0  # the store's time from the last fault, or the last moment that was to come, to that end
 
     @property
     def peak_mib(self) -> float:
@@ -55,20 +56,20 @@ class Found:
         return peak / (1024 * 1024) if sys.platform == "darwin" else peak / 1024
 
 
-def search(scene: Scene, *, depth: int, say: Callable[[Found], None] = lambda _: None, with_calm: bool = True) -> Found:
+def search(scene: Scene, *, depth: int, say: Callable[[Found], None] = lambda _: None, calm_every: int = 1) -> Found:
     """Visit every state within ``depth`` steps.
 
     Args:
         scene: the small world.
         depth: how many steps from the beginning.
         say: called after every depth.
-        with_calm: from the states at the edge, try the way to the end of everything.
+        calm_every: from each so-many-th state at the edge the way to the end of everything is tried; 0: from none.
 
     Returns:
         What was visited, and the first breach if there was one.
     """
     with quiet():
-        return _Search(scene).run(depth, say, with_calm=with_calm)
+        return _Search(scene).run(depth, say, calm_every)
 
 
 class _Search:
@@ -79,7 +80,7 @@ class _Search:
         self.found = Found(scene=scene.name)
         self.came_from: dict[int, tuple[int, Move]] = {}
 
-    def run(self, depth: int, say: Callable[[Found], None], *, with_calm: bool) -> Found:
+    def run(self, depth: int, say: Callable[[Found], None], calm_every: int) -> Found:
         found, began = self.found, time.perf_counter()
         first = self.scene.begin(self.bench)
         mark = fingerprint(first, self.moments)
@@ -93,8 +94,8 @@ class _Search:
             found.seconds = time.perf_counter() - began
             say(found)
         found.is_whole = not edge and found.breach is None
-        if with_calm and found.breach is None:
-            self._calm(edge)
+        if calm_every and found.breach is None:
+            self._calm(edge[::calm_every])
         found.seconds = time.perf_counter() - began
         return found
 
@@ -128,6 +129,7 @@ class _Search:
     def _calm(self, edge: Sequence[tuple[int, State]]) -> bool:
         for mark, state in edge:
             broken = self.calm.breach(state)
+            self.found.calms += 1
             self.found.longest_calm = self.calm.longest
             if broken is not None:
                 way, said = broken
@@ -177,8 +179,6 @@ def follow(scene: Scene, way: Sequence[Move], bench: Bench | None = None) -> lis
 
 def _calmed(scene: Scene, state: State, move: Move) -> State:
     """In the calm the flag may be set once more, and jobs succeed."""
-    from dataclasses import replace
-
     if move[0] == "set":
         return replace(state, left={**state.left, "set": 1})
     raise ValueError(f"scene {scene.name}: {move} cannot happen here, after {state.steps} steps")

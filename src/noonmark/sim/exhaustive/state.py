@@ -81,6 +81,7 @@ class Task:
     run: Held | None = None
     ok: bool = True
     log: tuple[Entry, ...] = ()
+    is_late: bool = False  # its last answer has come, and the worker was stopped before it looked at it
     pending: str = ""  # the verb that comes next, for people
 
 

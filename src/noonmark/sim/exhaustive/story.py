@@ -50,10 +50,10 @@ def story(scene: Scene, way: Sequence[Move]) -> list[str]:
 
 def _lines(told: Told) -> Iterator[str]:
     kind, number, about = told.move
-    is_lost, kind = kind.endswith("-lost"), kind.removesuffix("-lost")
+    kind, _, fault = kind.partition("-")
     who = "AB"[number] + " " if number >= 0 else ""
     calls = f"  [{', '.join(told.calls)}]" if told.calls else ""
-    lost = ", and the reply is lost" if is_lost else ""
+    lost = {"lost": ", and the reply is lost", "late": ", and is stopped when the answer comes", "": ""}[fault]
     yield f"{(told.after.now - START) / 1e6:8.2f}s  {who}{WORDS[kind].format(about)}{lost}{calls}"
     before = told.before.tables.rows
     for row in told.after.tables.rows.values():
