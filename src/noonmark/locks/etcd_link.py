@@ -17,11 +17,11 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from noonmark.core.urls import without_secrets as shown
 from noonmark.locks.errors import LockUrlError
-from noonmark.locks.urls import hosts
+from noonmark.locks.urls import hosts, split
 from noonmark.ports.lock import LockError, LockUnusable
 
 TIMEOUT = 5.0
@@ -77,7 +77,7 @@ def read_url(url: str) -> Place:
     Raises:
         LockUrlError: with what to write instead.
     """
-    parts = urlsplit(url)
+    parts = split(url)
     if parts.scheme not in ("etcd", "etcds"):
         raise LockUrlError(f"{shown(url)} names no etcd; write etcd://host:2379,host:2379")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlencode
 import psycopg
 from psycopg import sql
 
-from noonmark.core.urls import without_secrets
+from noonmark.core.urls import unfit, without_secrets
 from noonmark.locks import process
 from noonmark.locks.errors import LockUrlError
 from noonmark.ports.lock import LockError, LockUnusable
@@ -220,6 +220,8 @@ def _was_hung_up(connection: Connection) -> bool:
 
 
 def _read(url: str) -> tuple[str, str]:
+    if why := unfit(url):
+        raise LockUrlError(f"the URL cannot be read: {why}")
     head, _, query = url.partition("?")
     options = parse_qsl(query, keep_blank_values=True)
     schema = dict(options).get("schema", "noonmark") + "_locks"

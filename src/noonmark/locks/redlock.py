@@ -19,16 +19,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from noonmark.core.durations import parse_duration
 from noonmark.core.model import DAY, SECOND, Micros
-from noonmark.core.urls import without_secrets
+from noonmark.core.urls import count, without_secrets
 from noonmark.locks import process
 from noonmark.locks.checks import check, drift
 from noonmark.locks.errors import LockUrlError
 from noonmark.locks.node import AWAY, Node, ask_all
-from noonmark.locks.urls import hosts
+from noonmark.locks.urls import hosts, split
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.lock import Grant, LockError, LockUnusable
 
@@ -174,7 +174,7 @@ def _fence(name: str) -> str:
 
 
 def _read(url: str, clock: Clock) -> tuple[Micros, list[Node]]:
-    parts = urlsplit(url)
+    parts = split(url)
     places = hosts(parts, 6379)
     if len(places) < 3 or len(places) % 2 == 0 or len(set(places)) != len(places):
         raise LockUrlError(
@@ -195,8 +195,9 @@ def _read(url: str, clock: Clock) -> tuple[Micros, list[Node]]:
         else:
             raise LockUrlError(f'redlock has no option "{option}"; known: timeout=250ms, tls=true')
     database = parts.path.strip("/")
-    if database and not database.isdecimal():
+    number = count(database or "0", 2**31 - 1)
+    if number is None:
         raise LockUrlError(f'"{database}" is no database number; write redlock://a:6379,b:6379,c:6379/0')
     user, password = (unquote(text) if text else None for text in (parts.username, parts.password))
-    common = {"db": int(database or 0), "username": user, "password": password}
+    common = {"db": number, "username": user, "password": password}
     return patience, [Node(host, port, timeout=patience, tls=tls, clock=clock, **common) for host, port in places]

@@ -87,7 +87,8 @@ def path_of(url: str) -> Path:
     """
     place, _, query = url.partition("://")[2].partition("?")
     if not place.startswith("/"):
-        raise LockUrlError(f"sqlite has no host; write sqlite:///{place} (three slashes; four for an absolute path)")
+        meant = place if "@" not in place else "noonmark.db"  # what stands before an @ may be a password
+        raise LockUrlError(f"sqlite has no host; write sqlite:///{meant} (three slashes; four for an absolute path)")
     name = unquote(place[1:])
     if not name or name == ":memory:" or name.endswith("/") or "\0" in name:
         raise LockUrlError("the URL names no file; write sqlite:///noonmark.db, or memory:// for locks of one process")

@@ -16,13 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from noonmark.core.durations import parse_duration
 from noonmark.core.model import SECOND, Micros
 from noonmark.core.urls import without_secrets as shown
 from noonmark.locks.errors import LockUrlError
-from noonmark.locks.urls import hosts
+from noonmark.locks.urls import hosts, split
 from noonmark.ports.lock import LockError, LockUnusable
 
 TIMEOUT = 5.0
@@ -57,7 +57,7 @@ def read_url(url: str) -> Place:
     Raises:
         LockUrlError: with what to write instead.
     """
-    parts = urlsplit(url)
+    parts = split(url)
     if parts.scheme not in ("zookeeper", "zookeepers"):
         raise LockUrlError(f"{shown(url)} names no ZooKeeper; write zookeeper://host:2181,host:2181")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
