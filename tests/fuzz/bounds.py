@@ -43,3 +43,16 @@ def bounded(calls: int, read: Callable[[], T]) -> T:
         return read()
     finally:
         sys.setprofile(before)
+
+
+def read_or_refused(
+    calls: int, read: Callable[[], T], refusals: type[Exception] | tuple[type[Exception], ...]
+) -> tuple[T | None, str]:
+    """Return what was read, or None and what the refusal said: a sentence, and not all that was written once more."""
+    try:
+        return bounded(calls, read), ""
+    except refusals as refused:
+        said = str(refused)
+    if not said or len(said) > 3_000:
+        raise AssertionError(f"a refusal of {len(said)} characters: {said[:200]}")
+    return None, said
