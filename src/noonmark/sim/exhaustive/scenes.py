@@ -176,7 +176,7 @@ SCENES: Final = (
         jobs=(_job(),),
         calls=(("one", 5, "k1"), ("two", 5, "k2")),
         faults={"crash": 1, "lose": 1, "fail": 1},
-        depth=9,
+        depth=8,
         small=5,
     ),
     Scene(
@@ -185,7 +185,7 @@ SCENES: Final = (
         jobs=(_job(),),
         calls=(("one", 5, "k1"), ("two", 15, "k2")),
         faults={"cancel": 1, "crash": 1, "fail": 1},
-        depth=11,
+        depth=9,
         small=6,
     ),
     Scene(
@@ -195,7 +195,7 @@ SCENES: Final = (
         calls=(("one", 5, "k"),),
         faults={"crash": 2, "lose": 1, "fail": 1, "add": 2, "cancel": 1},
         is_host_shared=False,
-        depth=10,
+        depth=9,
         small=6,
     ),
     Scene(
@@ -206,7 +206,7 @@ SCENES: Final = (
         faults={"crash": 2, "fail": 1},
         is_host_shared=False,
         slots=1,
-        depth=12,
+        depth=10,
         small=7,
     ),
     Scene(
@@ -214,7 +214,7 @@ SCENES: Final = (
         about="a series that waits for a flag, one at a time, every moment wanted: a crash, a lost reply, the flag moves",
         jobs=(_SERIES,),
         faults={"crash": 1, "lose": 1, "fail": 1, "set": 1, "clear": 1},
-        depth=11,
+        depth=10,
         small=7,
     ),
     Scene(
@@ -222,7 +222,7 @@ SCENES: Final = (
         about="a series whose second moment comes while the first is in progress, one at a time",
         jobs=(_job(trigger=_at(5, 10), catch_up=CatchUp(missed="all", max_delay=3 * MINUTE)),),
         faults={"crash": 1, "fail": 1},
-        depth=14,
+        depth=13,
         small=8,
     ),
     Scene(
@@ -232,7 +232,7 @@ SCENES: Final = (
         faults={"crash": 1, "lose": 1, "set": 1, "clear": 1},
         is_set=False,
         is_host_shared=False,
-        depth=11,
+        depth=10,
         small=6,
     ),
     Scene(
@@ -240,7 +240,7 @@ SCENES: Final = (
         about="a series of which only the latest moment is wanted, cancelled, paused and continued",
         jobs=(_job(trigger=_at(5, 25), catch_up=CatchUp(missed="latest", max_delay=3 * MINUTE)),),
         faults={"crash": 1, "pause": 1, "cancel": 1},
-        depth=9,
+        depth=8,
         small=5,
     ),
     Scene(
@@ -249,7 +249,7 @@ SCENES: Final = (
         jobs=_TO_EDIT,
         faults={"crash": 1, "edit": 1, "set": 1, "fail": 1},
         is_set=False,
-        depth=9,
+        depth=8,
         small=5,
     ),
     Scene(
@@ -260,7 +260,7 @@ SCENES: Final = (
         faults={"edit": 1, "crash": 1},
         is_set=False,
         slots=1,
-        depth=11,
+        depth=10,
         small=6,
     ),
     Scene(
@@ -270,7 +270,7 @@ SCENES: Final = (
         faults={"edit": 1, "late": 1, "cancel": 1},
         is_set=False,
         is_behind=True,
-        depth=9,
+        depth=8,
         small=6,
     ),
 )
