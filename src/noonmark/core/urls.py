@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
+"""Where a store is, and locks beside it, when neither an argument nor the environment says so: a folder beside the work."""
 LOCK_KINDS = ("redis", "redlock", "postgres", "sqlite", "etcd", "zookeeper", "memory")
 """What may keep the lock of a job."""
 _LOCK_SCHEMES = {
@@ -85,3 +87,12 @@ def count(text: str, most: int) -> int | None:
     if not text.isascii() or not text.isdigit() or len(text) > len(str(most)):
         return None
     return int(text) if int(text) <= most else None
+
+
+DRIVERS = {"postgres": "psycopg", "redis": "redis", "etcd": "aetcd", "zookeeper": "kazoo"}
+"""Extra of noonmark -> the package that it installs, by which a server of that kind is spoken to."""
+
+
+def driver_missing(scheme: str, package: str, extra: str) -> str:
+    """Return the one sentence for a URL whose server cannot be spoken to, because a package is not installed here."""
+    return f"{scheme}:// needs the package {package}; install it with: pip install 'noonmark[{extra}]'"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from noonmark.faces.cli import problems
+from noonmark.faces.cli.doctor_words import refused as why_refused
 from noonmark.faces.cli.doctor_words import told
 from noonmark.faces.cli.session import Command, Session, open_at, settings_of
 
@@ -61,7 +62,7 @@ def _examine(here: Session, app: str | None) -> list[Finding]:
     try:
         store = open_at(here.settings.store_url, unfinished=True)
     except StoreUnusable as refused:
-        return [*found, Finding(code="store_refused", level="refuse", sentence=str(refused))]
+        return [*found, Finding(code="store_refused", level="refuse", sentence=why_refused(refused, here.lang))]
     try:
         state = store.import_state() if hasattr(store, "import_state") else None
         if state is not None and state.is_under_way:

@@ -8,7 +8,6 @@ in one slot, so even in a cluster there is exactly one server to talk to.
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from redis.crc import key_slot
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
+from noonmark.ports.process import owner
 from noonmark.stores.redis import errors
 from noonmark.stores.redis.address import Address
 from noonmark.stores.redis.scripts import Script
@@ -149,7 +149,7 @@ class Link:
         self._server = Server(address, timeout=timeout or address.timeout, connections=at_once + 2, retries=retries)
         self._turn = threading.BoundedSemaphore(at_once)
         self.wait: Wait | None = None
-        self._pid = os.getpid()
+        self._owner = owner()
         self._closed = False
 
     def run(self, script: Script, at: str, request: str, voice: str, *args: str, durable: bool = False) -> Any:
@@ -209,7 +209,7 @@ class Link:
     def close(self) -> None:
         """Close every connection; later calls are refused."""
         self._closed = True
-        if os.getpid() == self._pid:
+        if self._owner.is_here:
             self._server.close()
 
     def _send(self, client: Any, command: tuple[Any, ...], *, durable: bool) -> Any:
@@ -229,7 +229,7 @@ class Link:
 
     @contextlib.contextmanager
     def _going(self) -> Iterator[None]:
-        if os.getpid() != self._pid:
+        if not self._owner.is_here:
             raise errors.unusable(
                 self.url, "it was opened before this process was forked", "Open the store again in the new process."
             )

@@ -7,7 +7,6 @@ renewal needs: ordinary verbs let a waiting renewal go first.
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 import apsw
 
 from noonmark.core.model import Micros
+from noonmark.ports.process import owner
 from noonmark.stores.sqlite import alerts, errors, schema
 from noonmark.stores.sqlite.clock import StoreClock, behind_alert
 from noonmark.stores.sqlite.drivers import APSW, AnyConnection, open_connection
@@ -78,7 +78,7 @@ class Link:
         self._courtesy = courtesy
         self._urgent = urgent
         self._lock = threading.Lock()
-        self._pid = os.getpid()
+        self._owner = owner()
         self._connection = connect(path, synchronous, driver)
         if not reader:
             self._connection.set_busy_timeout(0)  # we wait ourselves, and let renewals go first
@@ -118,7 +118,7 @@ class Link:
 
     def _check_process(self) -> None:
         """A connection that crossed a fork destroys the file: both processes would drop each other's locks."""
-        if os.getpid() != self._pid:
+        if not self._owner.is_here:
             raise errors.unusable(
                 self.path, "it was opened before this process was forked", "Open the store again in the new process."
             )

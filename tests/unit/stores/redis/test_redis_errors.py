@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 
@@ -10,6 +9,7 @@ import pytest
 from redis import exceptions
 
 from noonmark.core.model import Query
+from noonmark.ports import process
 from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
 from noonmark.stores.redis import RedisStore, errors, open_redis
 from noonmark.stores.redis.scripts import script
@@ -153,8 +153,7 @@ def test_a_replica_is_refused_until_it_is_primary(server: Redis) -> None:
 
 
 def test_after_a_fork_the_store_is_refused(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    pid = os.getpid()
-    monkeypatch.setattr("os.getpid", lambda: pid + 1)
+    monkeypatch.setattr(process.owner(), "is_here", False)
     with pytest.raises(StoreUnusable, match="forked"):
         store.now()
 
