@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from noonmark.core.model import SECOND, Fact, JobRow, Micros, Occurrence, Settled, Story, Taken
+from noonmark.core.model import SECOND, Fact, JobRow, Micros, Occurrence, Settled, Story, Taken, Tallies
 from noonmark.sim.exhaustive.state import Entry, Held, Replica, State, Task
 
 LONG_AGO: Micros = 200 * SECOND
@@ -224,6 +224,8 @@ class _Canon:
         if isinstance(value, Story):
             lost = [each for each in value.attempts if each.outcome == "lost"]
             return (self.row(value.occurrence), self.name(lost[-1].worker) if lost else "")
+        if isinstance(value, Tallies):
+            return tuple((alert.job, alert.kind) for alert in value.open_alerts)
         if isinstance(value, Mapping):
             return tuple((key, self._plain(part)) for key, part in sorted(value.items()) if key not in _TOLD_TIMES)
         if isinstance(value, (list, tuple)):

@@ -32,8 +32,8 @@ from noonmark.ports.store import Capability, Store, StoreError, StoreUnreachable
 from noonmark.sim.exhaustive.state import Entry, Held, Replica, State, Task, copied, held
 from noonmark.stores.memory import MemoryStore
 
-FREE_VERBS = frozenset({"now", "is_alive"})
-"""Answered at the instant of the step before them: they read a clock or the kernel, not the store's rows."""
+FREE_VERBS = frozenset({"now", "is_alive", "tallies"})
+"""Answered at the instant of the step before them: they read a clock, the kernel, or what only a log line says."""
 FOREVER: Micros = FAR // 4
 """A heartbeat that never runs out: who is dead is known by its process."""
 
@@ -157,6 +157,9 @@ class _Gate:
                 raise
             except StoreError:
                 continue
+
+    def over(self) -> list[Any]:
+        return []
 
     def submit(self, *_: Any, **__: Any) -> Future[Any]:
         raise AssertionError("the jobs of this world write nothing by themselves")
