@@ -114,6 +114,17 @@ def test_a_password_is_asked_for() -> None:
             psycopg.connect(server.url.replace("p%40ss", "wrong")).close()
 
 
+def test_what_a_server_saved_of_its_users_is_there_after_a_restart() -> None:
+    users = ["user default on nopass ~* &* +@all"]
+    with servers.start_redis(kind="valkey", users=users) as server:
+        server.command("ACL", "SETUSER", "ada", "on", ">secret", "+@all", "~*")
+        server.command("ACL", "SAVE")
+        assert server.settings() == server.settings(), "asking for the settings writes nothing"
+        server.stop()
+        server.start()
+        assert server.command("PING", user="ada", password="secret") == "PONG"
+
+
 def test_a_valkey_with_password_and_users_asks_who_you_are() -> None:
     with servers.start_redis(kind="valkey", password="secret", users=["user default on >secret ~* &* +@all"]) as server:
         assert server.command("PING") == "PONG"

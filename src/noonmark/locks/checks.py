@@ -12,6 +12,9 @@ SHORTEST_TTL: Micros = 10_000
 """Below ten milliseconds a network round trip alone would eat the ttl."""
 LONGEST_TTL: Micros = 36_525 * DAY
 
+FENCE_MEMORY: Micros = DAY
+"""How much longer than the lock its fences are remembered where they are not kept for good: longer than any clock is set
+back, short enough to be bounded."""
 DRIFT_PARTS, DRIFT_LEAST = 100, 2_000
 """Two machines' clocks may run apart by one part in a hundred, and servers count in milliseconds (as Redlock assumes)."""
 

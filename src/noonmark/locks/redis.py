@@ -12,15 +12,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from noonmark.core.model import DAY, Micros
+from noonmark.core.model import Micros
 from noonmark.core.urls import without_secrets
-from noonmark.locks.checks import check, drift
+from noonmark.locks.checks import FENCE_MEMORY, check, drift
 from noonmark.locks.redis_link import connect, run_on_pool, run_script, translated
 from noonmark.ports.lock import Grant, LockUnusable
 from noonmark.ports.process import opened_elsewhere, owner
-
-FENCE_MEMORY: Micros = DAY
-"""How much longer than the lock its fences are remembered: longer than any clock is set back, short enough to be bounded."""
 
 
 @lru_cache(maxsize=4096)

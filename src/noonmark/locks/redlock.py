@@ -23,9 +23,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from noonmark.core.durations import parse_duration
-from noonmark.core.model import DAY, SECOND, Micros
+from noonmark.core.model import SECOND, Micros
 from noonmark.core.urls import without_secrets
-from noonmark.locks.checks import check, drift
+from noonmark.locks.checks import FENCE_MEMORY, check, drift
 from noonmark.locks.errors import LockUrlError
 from noonmark.locks.node import AWAY, Node, ask_all
 from noonmark.locks.urls import hosts, options, place, split
@@ -35,7 +35,6 @@ from noonmark.ports.process import opened_elsewhere, owner
 
 ANSWER_WITHIN: Micros = 250_000
 """For so long a server is waited for, unless the URL says ``timeout`` or a tenth of the ttl is less."""
-FENCE_MEMORY: Micros = DAY
 _REMEMBERED = 10_000
 """How many grants are remembered; for the others the servers' memory has to do."""
 LEAD: Micros = 20_000

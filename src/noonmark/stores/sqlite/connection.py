@@ -188,10 +188,12 @@ def _use_wal(connection: AnyConnection) -> None:
             time.sleep(FIRST_NAP * random.uniform(0.5, 10))
 
 
-def prepare(path: Path, synchronous: str, clock: StoreClock, driver: str = APSW) -> None:
-    """Create the file or bring it up to date, and anchor its clock."""
+def prepare(path: Path, synchronous: str, clock: StoreClock, driver: str = APSW, *, create: bool = True) -> None:
+    """Create the file (unless only an existing one is wanted) or bring it up to date, and anchor its clock."""
     if path.is_dir():
         raise errors.unusable(str(path), "it is a directory", "Name a file inside it, such as noonmark.db.")
+    if not create and not _holds_a_store(path, driver):
+        raise errors.absent(str(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -221,6 +223,19 @@ def prepare(path: Path, synchronous: str, clock: StoreClock, driver: str = APSW)
                 raise
         finally:
             connection.close()
+
+
+def _holds_a_store(path: Path, driver: str) -> bool:
+    """Look without touching; an empty file, or a database without any table, is no store yet."""
+    if not path.exists() or path.stat().st_size == 0:
+        return False
+    with errors.translating(str(path)):
+        look = open_connection(path, driver, create=False)
+        try:
+            look.set_busy_timeout(int(PATIENCE * 1000))
+            return not schema.is_empty(look, str(path))
+        finally:
+            look.close()
 
 
 def _connect_when_ours(path: Path, synchronous: str, driver: str) -> AnyConnection:
