@@ -289,7 +289,7 @@ class Bench:
         runs = [self._run_of(each) for each in replica.runs]
         for run in runs:
             engine.book.hold(run)
-            engine._roster.active.add(run)
+            engine._roster.active[run] = None
         return engine, runs
 
     def _run_of(self, each: Held) -> Run:
