@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,6 +35,7 @@ from noonmark.core.model import (
     Micros,
     NewOccurrence,
     Occurrence,
+    Query,
     Settled,
     Settlement,
     State,
@@ -206,15 +207,21 @@ class Looker:
         )
         judged = lapsed.judge(job, case.row, holder, facts, now)
         if judged.event is Event.TAKEOVER and job.lock is not None:  # a takeover is a start
-            await self._locks.ask_for([case])
+            freed = await self._gate.call(self._store.facts, [case.lock_fact])
+            await self._locks.ask_for([case], freed)
             return lapsed.judge(job, case.row, holder, facts | case.known, self._now())
         return judged
 
-    async def _reload(self, cases: Iterable[Case], *, put_aside: bool) -> None:
-        """A gate moved: read the rules again, forget what was seen, and in the last round give way for a second."""
+    async def _reload(self, cases: Sequence[Case], *, put_aside: bool) -> None:
+        """A gate moved: read rules and rows again, forget what was seen, and in the last round give way for a second."""
         names = {case.row.job for case in cases}
         self._rules.refresh(await self._gate.call(self._store.jobs, names))
+        query = Query(ids=tuple(case.row.id for case in cases), limit=len(cases))
+        rows = {row.id: row for row in await self._gate.call(self._store.occurrences, query)}
         for case in cases:
+            row = rows.get(case.row.id, case.row)
+            if row.fence == case.row.fence:  # a changed rule may have taken its frontier away
+                case.row = row
             fresh = self._case(case.row)
             case.job, case.job_row, case.handler = fresh.job, fresh.job_row, fresh.handler
             case.known = {}
@@ -249,13 +256,14 @@ class Looker:
                 else:
                     case.decision = self._adapt(case, decision)
             waiting = undecided
-            stored = {name for name in needs if not lock_name(name)}
-            if stored:
-                facts = await self._gate.call(self._store.facts, stored)
+            if needs:
+                # Those of locks as well, and before the locks are asked: what is freed in between wakes who waits.
+                facts = await self._gate.call(self._store.facts, needs)
+                stored = {name: fact for name, fact in facts.items() if not lock_name(name)}
                 for case in waiting:
-                    case.known.update(facts)
-            if len(stored) < len(needs):
-                await self._locks.ask_for([case for case in waiting if case.lock_fact in needs])
+                    case.known.update(stored)
+                if len(stored) < len(needs):
+                    await self._locks.ask_for([case for case in waiting if case.lock_fact in needs], facts)
 
     def _ask(self, case: Case) -> Decision:
         assert case.job is not None

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noonmark.core.lifecycle import effective_event, is_end, next_state
-from noonmark.core.model import SECOND, Event, Micros, Settled, Settlement, State, Verdict
-from noonmark.core.wellformed import STARTS
+from noonmark.core.lifecycle import ATTEMPT_ENDS, CANCEL_WITHIN, effective_event, is_end, next_state
+from noonmark.core.model import Event, Micros, Settled, Settlement, State, Verdict
+from noonmark.core.wellformed import STARTS, derives
 from noonmark.stores.postgres import adding, alerts, claims, ending, facts
 from noonmark.stores.postgres.arrays import numbers, texts
 from noonmark.stores.postgres.desk import Desk, Wanted, is_stored
 from noonmark.stores.postgres.link import Statement
 from noonmark.stores.postgres.rows import Line
 from noonmark.stores.postgres.transaction import NOW, Transaction
-
-CANCEL_WITHIN: Micros = SECOND
-"""A cancel that was noted between a look and its park is carried out by another look this soon."""
 
 _ABOUT_KEYS = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value})
 """Verdicts after which somebody looks at a claim that the row has already."""
@@ -116,13 +113,13 @@ def judge(desk: Desk, worker: str, item: Settlement) -> Settled:
     state = next_state(row.state, event)
     if state is None or (event is Event.PARK and row.state is State.RUNNING and not row.looking):
         return Settled(outcome="changed", changed=("state",), state=row.state)
+    if derives(item, row.job, row.subject) and not (row.frontier and _is_in_force(desk, row.job, item)):
+        return Settled(outcome="changed", changed=(f"revision:{row.job}",), state=row.state)
     if event in STARTS:
         refusal = _refusal(desk, line, item)
         if refusal is not None:
             return refusal
         lease_until = _begin(desk, line, item)
-    elif _passes_on(line, item) and not _is_in_force(desk, row.job, item):
-        return Settled(outcome="changed", changed=(f"revision:{row.job}",), state=row.state)
     else:
         lease_until = 0
         _finish(desk, line, item, event, state)
@@ -255,7 +252,7 @@ def _wait(desk: Desk, line: Line, item: Settlement, state: State, words: tuple[s
             due_at = min(due_at, desk.now + CANCEL_WITHIN)
     else:
         row.result, row.error = item.result, item.error
-        ending.archive(desk, line, ending.ATTEMPT_ENDS[state], item.error)
+        ending.archive(desk, line, ATTEMPT_ENDS[state], item.error)
         if item.event is Event.HAND_BACK and not row.looking:  # a lost attempt stays counted
             row.attempt -= 1
     row.frontier = row.frontier and not _passes_on(line, item)  # its successor takes the flag over

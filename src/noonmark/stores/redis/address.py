@@ -7,15 +7,17 @@ understands it.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote
 
-from noonmark.core.urls import CUT_PASSWORD, may_cut_a_password
+from noonmark.core.urls import CUT_PASSWORD, count, may_cut_a_password, unfit
 from noonmark.ports.store import StoreUrlError
 
 PORT, SENTINEL_PORT = 6379, 26379
+DATABASES = 2**31 - 1
 SCHEMES = (
     "redis",
     "rediss",
@@ -32,6 +34,8 @@ TLS_OPTIONS = (
 )  # fmt: skip
 _NAMESPACE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DURABILITY = ("host", "failover")
+_SWITCHES = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+_CERT_REQS = ("required", "optional", "none")
 
 Kind = Literal["single", "sentinel", "cluster"]
 
@@ -61,7 +65,7 @@ class Address:
 
     def shown(self) -> str:
         """Return the URL without secrets."""
-        user = f"{self.username}@" if self.username else ""
+        user = "***@" if self.username or self.password else ""
         hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in self.hosts)
         place = self.service if self.kind == "sentinel" else str(self.db) if self.db else ""
         if self.kind == "sentinel" and self.db:
@@ -76,6 +80,8 @@ def parse(url: str) -> Address:
     Raises:
         StoreUrlError: it cannot be read; the message says what to write instead.
     """
+    if why := unfit(url):
+        raise StoreUrlError(f"the URL cannot be read: {why}")
     try:
         return _read(url)
     except StoreUrlError:
@@ -118,8 +124,8 @@ def _login(text: str) -> tuple[str | None, str | None]:
 def _host(text: str, kind: Kind) -> tuple[str, int]:
     usual = SENTINEL_PORT if kind == "sentinel" else PORT
     found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::(\d+))?", text)
-    port = int(found.group(2)) if found and found.group(2) else usual
-    if not found or not 0 < port < 65536:
+    port = count(found.group(2), 65535) if found and found.group(2) else usual
+    if not found or not port:
         raise StoreUrlError(f'"{text}" is no host:port; write 127.0.0.1:{usual}')
     return found.group(1).strip("[]"), port
 
@@ -133,9 +139,9 @@ def _place(path: str, kind: Kind) -> tuple[str, int]:
                 "the URL names no service; write redis+sentinel://host:26379/mymaster (the name the sentinels know)"
             )
         service = parts.pop(0)
-    if len(parts) > 1 or (parts and not parts[0].isdigit()):
+    db = count(parts[0], DATABASES) if parts else 0
+    if len(parts) > 1 or db is None:
         raise StoreUrlError(f'"{path}" is no database number; write redis://host:6379/0')
-    db = int(parts[0]) if parts else 0
     if kind == "cluster" and db:
         raise StoreUrlError("a cluster has one database only; leave the number out")
     return service, db
@@ -150,7 +156,7 @@ def _options(query: str, *, tls: bool) -> dict[str, Any]:
             meant = f"did you mean {close[0]}? " if close else ""
             raise StoreUrlError(f'redis has no option "{option}"; {meant}known: {", ".join(known)}')
         if option in TLS_OPTIONS:
-            fields["tls"][option] = value.lower() in ("1", "true", "yes") if option == "ssl_check_hostname" else value
+            fields["tls"][option] = _tls_value(option, value)
         elif option.startswith("sentinel_"):
             fields["sentinel"][option.removeprefix("sentinel_")] = value
         else:
@@ -158,6 +164,18 @@ def _options(query: str, *, tls: bool) -> dict[str, Any]:
     if fields.get("durability") != "failover" and "replicas" in fields:
         raise StoreUrlError("replicas=N says how many durability=failover waits for; write both or neither")
     return fields
+
+
+def _tls_value(option: str, value: str) -> Any:
+    if option == "ssl_check_hostname":
+        if value.lower() not in _SWITCHES:
+            raise StoreUrlError(f"{option}={value} is not possible; write {option}=yes or {option}=no")
+        return _SWITCHES[value.lower()]
+    if option == "ssl_cert_reqs" and value not in _CERT_REQS:
+        raise StoreUrlError(f"{option}={value} is not possible; write {' or '.join(_CERT_REQS)}")
+    if option in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile") and not os.path.isfile(value):
+        raise StoreUrlError(f"{option}={value} is not possible; write the path of a file that is there")
+    return value
 
 
 def _value(option: str, value: str) -> Any:
@@ -171,13 +189,14 @@ def _value(option: str, value: str) -> Any:
         if value not in _DURABILITY:
             raise StoreUrlError(
                 f"durability={value} is not possible; use host (wait for the server's disk) or failover (wait for a "
-                "replica's disk too), or leave it out"
+                "replica, too), or leave it out"
             )
         return value
     if option == "replicas":
-        if not value.isdigit() or int(value) < 1:
+        replicas = count(value, 1000)
+        if not replicas:
             raise StoreUrlError(f"replicas={value} is not possible; write a number of at least 1")
-        return int(value)
+        return replicas
     try:
         seconds = float(value)
     except ValueError:

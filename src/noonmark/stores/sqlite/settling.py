@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noonmark.core.lifecycle import effective_event, is_end, next_state
-from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, State, Verdict
-from noonmark.core.wellformed import STARTS
+from noonmark.core.lifecycle import ATTEMPT_ENDS, CANCEL_WITHIN, effective_event, is_end, next_state
+from noonmark.core.model import Event, Occurrence, Settled, Settlement, State, Verdict
+from noonmark.core.wellformed import STARTS, derives
 from noonmark.stores.sqlite import adding, alerts, attempts, claims, ending, facts, ledger
 from noonmark.stores.sqlite.ending import Line
 from noonmark.stores.sqlite.transaction import Transaction
-
-CANCEL_WITHIN: Micros = SECOND
-"""A cancel that was noted between a look and its park is carried out by another look this soon."""
 
 SUCCEED = (
     "UPDATE occurrence SET state = 'SUCCESS', due_at = NULL, ended_at = ?1, holder = '', answered = fence,"
@@ -94,13 +91,13 @@ def _judge(tx: Transaction, worker: str, item: Settlement) -> Settled:
     state = next_state(row.state, event)
     if state is None or (event is Event.PARK and row.state is State.RUNNING and not row.looking):
         return Settled(outcome="changed", changed=("state",), state=row.state)
+    if derives(item, row.job, row.subject) and not (row.frontier and _is_in_force(tx, row.job, item)):
+        return Settled(outcome="changed", changed=(f"revision:{row.job}",), state=row.state)
     if event in STARTS:
         refusal = _refusal(tx, line, item)
         if refusal is not None:
             return refusal
         lease_until = _begin(tx, line, item)
-    elif _passes_on(row, item) and not _is_in_force(tx, row.job, item):
-        return Settled(outcome="changed", changed=(f"revision:{row.job}",), state=row.state)
     else:
         lease_until = 0
         _finish(tx, line, item, event, state)
@@ -238,7 +235,7 @@ def _wait(tx: Transaction, line: Line, item: Settlement, state: State, words: tu
             due_at = min(due_at, tx.now + CANCEL_WITHIN)
     else:
         result, error = item.result, item.error
-        attempts.archive(tx, row.id, ending.ATTEMPT_ENDS[state], item.error)
+        attempts.archive(tx, row.id, ATTEMPT_ENDS[state], item.error)
         if item.event is Event.HAND_BACK and not row.looking:  # a lost attempt stays counted
             attempt -= 1
     frontier = row.frontier and not _passes_on(row, item)  # its successor takes the flag over
