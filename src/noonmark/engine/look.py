@@ -219,11 +219,9 @@ class Looker:
         query = Query(ids=tuple(case.row.id for case in cases), limit=len(cases))
         rows = {row.id: row for row in await self._gate.call(self._store.occurrences, query)}
         for case in cases:
-            row = rows.get(case.row.id, case.row)
-            if row.fence == case.row.fence:  # a changed rule may have taken its frontier away
-                case.row = row
-            fresh = self._case(case.row)
-            case.job, case.job_row, case.handler = fresh.job, fresh.job_row, fresh.handler
+            row = rows.get(case.row.id, case.row)  # its frontier may have been taken away
+            fresh = self._case(row if row.fence == case.row.fence else case.row)
+            case.row, case.job, case.job_row, case.handler = fresh.row, fresh.job, fresh.job_row, fresh.handler
             case.known = {}
             await self._prepare(case)
             if put_aside and (case.fixed is None or case.fixed.event in _STARTS):
