@@ -271,7 +271,7 @@ class Engine:
         if started:
             await self._start_taken(started, asked, taken.now)
         if len(started) < len(taken.rows):
-            self._launch(await self._looker.look([row for row in taken.rows if row.looking]))
+            await self._launch(await self._looker.look([row for row in taken.rows if row.looking]))
         await self._outages.write_down()
         return self._pace.next_round(taken, received)
 
@@ -314,18 +314,29 @@ class Engine:
             run = Run(row=row, job=job, handler=handler, fence=row.fence, lease=lease, asked=asked)
             run.quiet = True
             runs.append(run)
-        self._launch(runs)
+        await self._launch(runs)
         if orphans:
-            due_at = self.store_now() + 15 * SECOND
-            items = [
-                Settlement(
-                    occurrence_id=row.id, fence=row.fence, event=Event.HAND_BACK, due_at=due_at, code="handler_missing"
-                )
-                for row in orphans
-            ]
-            await self._gate.call(self._store.settle, secrets.token_hex(8), self._worker, items)
+            await self._hand_back(orphans, self.store_now() + 15 * SECOND, "handler_missing")
 
-    def _launch(self, runs: Sequence[Run]) -> None:
+    async def _hand_back(self, rows: Sequence[Occurrence], due_at: Micros, code: str) -> None:
+        items = [
+            Settlement(occurrence_id=row.id, fence=row.fence, event=Event.HAND_BACK, due_at=due_at, code=code)
+            for row in rows
+        ]
+        await self._gate.call(self._store.settle, secrets.token_hex(8), self._worker, items)
+
+    async def _launch(self, runs: Sequence[Run]) -> None:
+        """Begin these runs; one whose lease was over before we heard of it may be another's, and is given back."""
+        now = self._clock.boot()
+        late = [run for run in runs if run.trust_until <= now]
+        self._begin_runs([run for run in runs if run.trust_until > now])
+        if late:
+            for run in late:
+                if run.hold is not None:
+                    self.locks.free(run.hold)
+            await self._hand_back([run.row for run in late], self.store_now(), "handed_back")
+
+    def _begin_runs(self, runs: Sequence[Run]) -> None:
         """Hold the leases, say so, hand over."""
         if not runs:
             return

@@ -56,6 +56,7 @@ class SimWorld(World):
         self.checkers: list[Checker] = []
         self.machines: dict[int, Machine] = {}
         self.fences: dict[str, int] = {}  # a thing outside that checks fences: run -> highest fence it has seen
+        self._takes: set[str] = set()  # processes that have begun to take
         self._agenda: list[tuple[Micros, int, Callable[[], None]]] = []
         self._entries = 0
         self._flaky = random.Random(f"{plan.seed} wires")
@@ -283,8 +284,10 @@ class SimWorld(World):
             return
         traps = self.machines[replica.number].traps
         trap = next((trap for trap in traps if trap.point == point), None)
-        if trap is None:
-            return
+        if point is Point.TAKEN:
+            self._takes.add(replica.info.id)
+        if trap is None or (trap.act == "error" and replica.info.id not in self._takes):
+            return  # a worker that cannot begin says why and ends: errors wait until it has begun
         traps.remove(trap)
         self.history.points[f"{point}: {trap.act}"] += 1
         if trap.act == "crash":

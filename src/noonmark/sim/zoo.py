@@ -72,7 +72,9 @@ def windowed(dice: random.Random, start: Micros) -> Specimen:
     zone = dice.choice(ZONES)
     opens = times.clock_text(start + dice.randrange(5, 40) * MINUTE, zone)[:5]
     closes = times.clock_text(start + dice.randrange(45, 110) * MINUTE, zone)[:5]
-    window = Window(start=opens, end=closes, crosses_midnight=closes <= opens)
+    if opens == closes:  # a repeated hour can show the same time twice
+        closes = "23:59"
+    window = Window(start=opens, end=closes, crosses_midnight=closes < opens)
     every = Cron(expression="*/5 * * * *", tz=zone)
     rule = _job(dice, "windowed", every, window=window, retry=Retry(max=2, base=20 * SECOND))
     return Specimen(job=rule, body=_body(dice, fails=0.3), feeds=("pause",))

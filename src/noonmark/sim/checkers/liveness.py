@@ -116,7 +116,10 @@ class Liveness(Watch):
                 self.blame("I11", f"{name}: its worker is gone")
             elif row.due_at is None or row.due_at < now - PROMPT - 4 * self.world.plan.latency:
                 self.blame("I11", f"{name} was due {now - (row.due_at or 0)} µs ago, and nobody took it")
-            elif max(row.scheduled_for, self.ground.peace_at) < now - ENDED and row.code not in _WAITS:
+            elif (
+                max(row.scheduled_for, row.not_before or 0, self.ground.peace_at) < now - ENDED
+                and row.code not in _WAITS
+            ):
                 self.blame("I11", f"{name} has not ended, it was due at {row.scheduled_for}")
             elif row.cancel_requested and not row.frontier:
                 self.blame("I11", f"{name} was to be cancelled, and goes on")
