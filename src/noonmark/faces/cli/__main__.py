@@ -86,7 +86,9 @@ def _run(args: list[str]) -> int:
         if verbose and told.code == problems.NO:
             import traceback
 
-            click.echo(traceback.format_exc(), err=True)
+            from noonmark.core.shown import shown
+
+            click.echo(shown(traceback.format_exc()), err=True)
         return told.code
 
 
@@ -100,7 +102,9 @@ def _usage(error: click.UsageError, lang: str) -> int:
         from noonmark.faces.cli.usage_zh import in_chinese
 
         said = in_chinese(said)
-    click.echo(f"noonmark: {said}\n        {where}", err=True)
+    from noonmark.core.shown import shown
+
+    click.echo(shown(f"noonmark: {said}\n        {where}"), err=True)
     return problems.USAGE
 
 

@@ -34,6 +34,7 @@ class Trouble(Exception):
 
     def text(self, lang: str = "en") -> str:
         """Return it as shown on stderr, in ``lang`` ("en" or "zh")."""
+        from noonmark.core.shown import shown
         from noonmark.faces.cli.trouble_words import TROUBLES
 
         args = self.args_told
@@ -43,4 +44,4 @@ class Trouble(Exception):
             args = {name: in_chinese(value) if isinstance(value, str) else value for name, value in args.items()}
         what, *more = (part.format(**args).rstrip() for part in TROUBLES[self.key][lang == "zh"])
         lines = [line for part in more for line in part.splitlines() if line]
-        return "\n".join([f"noonmark: {what}", *(f"        {line}" for line in lines)])
+        return shown("\n".join([f"noonmark: {what}", *(f"        {line}" for line in lines)]))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from noonmark.core.shown import json_text, shown
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
 
@@ -52,9 +52,9 @@ def _load(here: Session, path: Path) -> Loaded | None:
     except ProblemList as refused:
         plain = {"v": 1, "ok": False, "problems": [_plain(here, problem) for problem in refused.problems]}
         if here.settings.json:
-            click.echo(json.dumps(plain, ensure_ascii=not here.unicode))
+            click.echo(json_text(plain, ascii_only=not here.unicode))
         else:
-            click.echo(refused.text(here.lang), err=True)
+            click.echo(shown(refused.text(here.lang)), err=True)
         return None
 
 
