@@ -50,7 +50,7 @@ def prepare(folder: Path, *, keep: bool) -> tuple[Path, bool]:
             for path in inside:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
             emptied = bool(inside)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # its logs and its store are nobody else's
         (folder / MARK).write_text("This folder was written by `noonmark demo`, which may empty it again.\n", "utf-8")
         (folder / ".gitignore").write_text("*\n", "utf-8")
     except OSError as trouble:
