@@ -99,11 +99,9 @@ def _redacted_items(items: list[Any] | tuple[Any, ...], depth: int) -> list[Any]
 
 # --- text ------------------------------------------------------------------------------------------
 
-_NAME = re.compile(
-    r"""(?<![\w.-])(?P<name>[\w.-]{0,60}?(?:pass|pwd|secret|token|auth|credential|cookie|key)[\w.-]{0,40})"""
-    r"""\\{0,4}["']?(?P<sep>\s{0,3}[:=]\s{0,3}|[ ]{1,3})""",
-    re.IGNORECASE,
-)
+_ROOT = re.compile(r"pass|pwd|secret|token|auth|credential|cookie|key")
+_NAME_BEFORE = re.compile(r"[\w.-]{0,60}\Z")
+_NAME_AFTER = re.compile(r"""(?P<name>[\w.-]{0,50})\\{0,4}["']?(?P<sep>\s{0,3}[:=]\s{0,3}|[ ]{1,3})?""")
 _VALUE = re.compile(
     r"""(?P<quote>\\{1,4}")[^"\\]{0,4000}(?:\\{1,4}")?|(?P<q>["'])(?:(?!(?P=q))[^\\\n]|\\.){0,4000}(?P=q)?"""
     r"""|[\[{(][^\n]{0,4000}|(?:(?:bearer|basic|digest|token)\s{1,3})?[^\s,;&}\])"'<>]{1,4000}""",
@@ -124,6 +122,21 @@ _SHAPES = re.compile(
     r"|eyJ[\w-]{8,4000}\.[\w-]{8,4000}(?:\.[\w-]{0,4000})?"  # JSON web tokens
     r")"
 )
+_SHAPE_MARKS = (
+    "sk-",
+    "k_live_",
+    "k_test_",
+    "AKIA",
+    "ASIA",
+    "github_pat_",
+    "glpat-",
+    "xox",
+    "AIza",
+    "hf_",
+    "npm_",
+    "eyJ",
+)
+_SHAPE_MARKS += ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "pypi-")
 _BEARER = re.compile(r"\b(bearer\s{1,3})[\w.~+/=-]{8,4000}", re.IGNORECASE)
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL)
 
@@ -142,19 +155,28 @@ def redacted(text: str) -> str:
     if "://" in text:
         text = _CREDENTIALS_IN_URL.sub(f"://{HIDDEN}@", text)
     text = _without_named(text)
-    return _SHAPES.sub(HIDDEN, _BEARER.sub(rf"\1{HIDDEN}", text))
+    # Looking for plain parts first: a table of a million rows is shown, too.
+    if "bearer" in text.lower():
+        text = _BEARER.sub(rf"\1{HIDDEN}", text)
+    return _SHAPES.sub(HIDDEN, text) if any(mark in text for mark in _SHAPE_MARKS) else text
 
 
 def _without_named(text: str) -> str:
     """Hide what follows the name of a secret: ``password=x``, ``"token": "x"``, ``--api-key x``."""
+    plain = text.lower()
+    if len(plain) != len(text):  # a sign whose small form is two: find the names as they are written
+        plain = text
     pieces: list[str] = []
     done = at = 0
-    while found := _NAME.search(text, at):
-        at = found.end()
-        name, has_sign = found["name"], found["sep"].strip() != ""
+    while found := _ROOT.search(plain, at):
+        before = _NAME_BEFORE.search(text[max(done, found.start() - 60) : found.start()])
+        after = _NAME_AFTER.match(text, found.start())
+        assert before is not None and after is not None, "both match nothing as well"  # noqa: PT018
+        name, sep = before[0] + after["name"], after["sep"] or ""
+        at = after.end()
         kind = _kind_of(name)
-        if not kind or not (has_sign or name.startswith("--")):  # prose: "the token expired" names no value
-            at = found.end("name")
+        if not kind or not (sep.strip() or (sep and name.startswith("--"))):  # "the token expired" names no value
+            at = after.end("name")
             continue
         value = _VALUE.match(text, at)
         if value is None:

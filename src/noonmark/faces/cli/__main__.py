@@ -119,6 +119,10 @@ def _as_trouble(fault: Exception, lang: str) -> problems.Trouble:
         if isinstance(fault, ProblemList):
             return problems.Trouble("rules_refused", problems=fault.text(lang))
 
+    from noonmark.core.wellformed import TooLarge
+
+    if isinstance(fault, TooLarge):
+        return problems.Trouble("bad_payload", error=str(fault))
     if isinstance(fault, NotFound):
         return problems.Trouble("not_found", what=fault.what(lang), do=fault.do(lang), code=problems.NOT_FOUND)
     if isinstance(fault, StoreUnusable):
