@@ -108,7 +108,7 @@ _VALUE = re.compile(
     re.IGNORECASE,
 )
 _CREDENTIALS_IN_URL = re.compile(
-    r"""://(?:[^\s/?#@:"'<>]{0,256}:[^\s"'<>]{0,1024}|[^\s/?#"'<>@]{1,1024})@""",
+    r"""://(?:[^\s/?#@:"'<>]{0,256}:[^\s"'<>]{0,1024}|[^\s/?#"'<>@]{16,1024})@""",
 )
 _SHAPES = re.compile(
     r"(?<![A-Za-z0-9])(?:"
@@ -123,20 +123,9 @@ _SHAPES = re.compile(
     r")"
 )
 _SHAPE_MARKS = (
-    "sk-",
-    "k_live_",
-    "k_test_",
-    "AKIA",
-    "ASIA",
-    "github_pat_",
-    "glpat-",
-    "xox",
-    "AIza",
-    "hf_",
-    "npm_",
-    "eyJ",
+    *("sk-", "k_live_", "k_test_", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"),
+    *("xox", "AIza", "hf_", "npm_", "pypi-", "eyJ"),
 )
-_SHAPE_MARKS += ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "pypi-")
 _BEARER = re.compile(r"\b(bearer\s{1,3})[\w.~+/=-]{8,4000}", re.IGNORECASE)
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL)
 

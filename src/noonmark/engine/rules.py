@@ -9,14 +9,14 @@ turns up: a hundred thousand registered schedules cost nothing while they sleep.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from noonmark.core.codec import RuleUnreadable, job_from_plain
+from noonmark.core.codec import job_from_text
 from noonmark.core.conditions import upstream_job
 from noonmark.core.model import Fact, Job, JobRow, Micros, Succeeded
+from noonmark.core.stored import RuleUnreadable
 from noonmark.engine.registry import Handler, Registry
 
 _LOG = logging.getLogger("noonmark.engine")
@@ -98,8 +98,8 @@ class Rules:
             return known[1]
         job: Job | None = None
         try:
-            job = job_from_plain(json.loads(row.rule))
-        except (RuleUnreadable, ValueError) as error:
+            job = job_from_text(row.rule)
+        except RuleUnreadable as error:
             _LOG.error("the rule of job %s (revision %d) cannot be read: %s", name, row.revision, error)
         self._parsed[name] = (row.rule, job)
         return job

@@ -122,7 +122,7 @@ def explanation_json(told: Explanation) -> dict[str, Any]:
 
 def stamp(us: Micros | None, zone: str) -> str | None:
     """Return an instant as ISO 8601 with its offset in ``zone``."""
-    return times.local(us, zone).isoformat() if us is not None else None
+    return times.local(times.told(us), zone).isoformat() if us is not None else None
 
 
 def width(text: str) -> int:
@@ -170,7 +170,7 @@ def _headline(told: Explanation) -> str:
     if told.verdict:
         parts.append(told.verdict)
     if told.looks is not None:
-        first, last = (times.clock_text(us, told.zone) for us in (told.looks.first, told.looks.last))
+        first, last = (times.clock_text(times.told(us), told.zone) for us in (told.looks.first, told.looks.last))
         key = "looks_many" if told.looks.count > 1 else "looks_one"
         looks = message(key, told.lang, count=told.looks.count, first=first, last=last)
         parts.append(message("head_looks", told.lang, looks=looks))
