@@ -220,10 +220,13 @@ def _replays(store: Store, scene: Scene) -> tuple[Decision | None, Decision | No
         return None, None
     row = scene.row
     standing = None
-    if row.state is State.PENDING:
-        at = max(scene.now, row.scheduled_for)
-        standing = evidence.replay(scene.job, scene.job_row, row, store.facts, at)
-    return evidence.replay_start(scene), standing
+    try:
+        if row.state is State.PENDING:
+            at = max(scene.now, row.scheduled_for)
+            standing = evidence.replay(scene.job, scene.job_row, row, store.facts, at)
+        return evidence.replay_start(scene), standing
+    except (ValueError, TypeError, ArithmeticError, LookupError):  # a damaged row: what is on record is told all the same
+        return None, None
 
 
 def _standing(decision: Decision, voice: Voice) -> str:
