@@ -1,8 +1,9 @@
 """``make audit``: are the pinned dependencies in a database of known vulnerabilities?
 
 Asks, in this order: a copy of the OSV database (its records for PyPI: a folder of JSON files, or the all.zip that OSV
-publishes), named as the argument or in NOONMARK_ADVISORIES; pip-audit, where it is installed and reaches its service.  Exit codes: 0 nothing is known, or no database is at hand (it
-says which); 1 something is known; 2 the database that was named cannot be read.
+publishes), named as the argument or in NOONMARK_ADVISORIES; pip-audit, where it is installed and reaches its service.
+Exit codes: 0 nothing is known, or no database is at hand (it says which); 1 something is known; 2 the database that was
+named cannot be read.
 """
 
 from __future__ import annotations
