@@ -69,10 +69,11 @@ def test_the_folder_of_the_demo_is_its_owners_and_a_link_in_it_is_not_followed(t
     folder, outside = tmp_path / "noonmark-demo", tmp_path / "outside"
     outside.mkdir()
     (outside / "kept").write_text("x", "utf-8")
-    prepare_demo(folder, keep=False)
+    prepare_demo(folder, keep=False).leave()
     assert mode(folder) == 0o700
     (folder / "link").symlink_to(outside)
-    prepare_demo(folder, keep=False)
+    prepare_demo(folder, keep=False).leave()
+    assert not (folder / "link").exists()
     assert (outside / "kept").is_file()
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from noonmark.core.lock_errors_zh import LOCK_ERRORS
+from noonmark.core.rule_errors_zh import RULE_ERRORS
 from noonmark.core.server_errors_zh import SERVER_ERRORS
 
 _HOW = r'write it like "90s", "5m", "1h30m", "2d" or "PT1H30M"'
@@ -149,7 +151,6 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r'template (".*"): the format (".*") of (\{.*\}) is not understood; allowed are (.+)',
         r"模板 \1：看不懂 \3 的格式 \2；可用 \4",
     ),
-    (r'template (".*") uses (\{.*\}), which nothing binds(.*)', r"模板 \1 用了 \2，但没有任何东西提供它\3"),
     # store urls
     (
         r"(.+) is no store URL; write (\S+) for a SQLite file of that name, or memory://",
@@ -184,6 +185,7 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r"memory:// 存储没有名字也没有选项，每个各自独立；请写 memory:// 或 \1",
     ),
     (r"(\S+) needs the package (\S+); install it with: (.+)", r"\1 需要软件包 \2；安装：\3"),
+    (r"(\S+) needs the package (\S+)", r"\1 需要软件包 \2"),
     (
         r"(\S+) is claimed by several packages \((.+)\); uninstall all but one",
         r"\1 被多个软件包占用（\2）；请只保留一个",
@@ -204,6 +206,7 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     ),
     # stores
     (r"cannot use the store (.+?): (.+?)\. (.+)", r"无法使用存储 \1：\2。\3"),
+    (r"the store (.+?) does not answer: (Error -?\d+ connecting to .+)", r"存储 \1 没有响应：\2"),
     (r"the store (.+?) does not answer: (.+?)\. (.+)", r"存储 \1 没有响应：\2。\3"),
     (r"the store (.+?) does not answer: (.+)", r"存储 \1 没有响应：\2"),
     (r"the store (.+) failed: (.+)", r"存储 \1 出错：\2"),
@@ -256,6 +259,11 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     (r"Create it, or name another place\.", "请创建它，或换一个位置。"),
     (r"it is a directory", "它是一个目录"),
     (r"Name a file inside it, such as noonmark\.db\.", "请写出其中的文件，如 noonmark.db。"),
+    (r"there is no noonmark in this file", "该文件中没有 noonmark"),
+    (
+        r"Looking makes none: name the right file, or begin here: noonmark dev APP, or a worker\.",
+        "查看从不新建：请写对文件，或从这里开始：noonmark dev APP，或启动 worker。",
+    ),
     (r"it is a database, but not one of noonmark's", "它是数据库，但不是 noonmark 的"),
     (r"Name another file\.", "请换一个文件。"),
     # limits of fields
@@ -296,7 +304,8 @@ _ERRORS: tuple[tuple[str, str], ...] = (
 
 @lru_cache(maxsize=1)
 def _compiled() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(pattern, re.DOTALL), chinese) for pattern, chinese in (*_ERRORS, *SERVER_ERRORS))
+    known = (*RULE_ERRORS, *_ERRORS, *SERVER_ERRORS, *LOCK_ERRORS)
+    return tuple((re.compile(pattern, re.DOTALL), chinese) for pattern, chinese in known)
 
 
 def in_chinese(text: str) -> str:

@@ -225,7 +225,12 @@ def _replays(store: Store, scene: Scene) -> tuple[Decision | None, Decision | No
             at = max(scene.now, row.scheduled_for)
             standing = evidence.replay(scene.job, scene.job_row, row, store.facts, at)
         return evidence.replay_start(scene), standing
-    except (ValueError, TypeError, ArithmeticError, LookupError):  # a damaged row: what is on record is told all the same
+    except (
+        ValueError,
+        TypeError,
+        ArithmeticError,
+        LookupError,
+    ):  # a damaged row: what is on record is told all the same
         return None, None
 
 

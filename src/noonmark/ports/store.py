@@ -58,6 +58,10 @@ class StoreUrlError(StoreUnusable, ValueError):
     """The URL names no store that can be opened; the message says what to write instead."""
 
 
+class StoreDriverMissing(StoreUrlError):
+    """The URL is fine, but the package that speaks to such a server is not installed here; the message says how to."""
+
+
 class Capability(StrEnum):
     """What stores may differ in, by name and never silently."""
 

@@ -81,7 +81,7 @@ class Watcher:
         at = row.ended_at or row.scheduled_for
         late = (row.first_started_at or row.scheduled_for) - row.scheduled_for
         if row.state is not State.SUCCESS:
-            if outcome != "skipped" or row.code not in {"revision_superseded", "range_superseded"}:
+            if row.range_count or outcome != "skipped" or row.code not in {"revision_superseded", "range_superseded"}:
                 self._line(at, self._worker_of(row), row.job, outcome, self._reason(row, at))
             return
         words = say(self._lang, "key", key=row.key)
@@ -140,6 +140,10 @@ class Watcher:
     def headed(self, at: Micros, head: str, words: str) -> None:
         """Print a line about the play itself, in the columns of the others."""
         self._echo(f"{self._clock(at)}  --  {pad(head, JOB_WIDTH)}  {words}")
+
+    def below(self, words: str) -> None:
+        """Print what belongs to the line before, under its words."""
+        self._echo(" " * (len("00:00:00  --  ") + JOB_WIDTH + 2) + words)
 
     def line(self, at: Micros, worker: str, job: str, glyph: str, word: str, words: str) -> None:
         """Print one line in columns."""

@@ -11,6 +11,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
+from noonmark.core import times
+from noonmark.core.model import SECOND
 from noonmark.core.shown import json_text, shown, shown_line
 from noonmark.faces.cli.settings import writes_unicode
 
@@ -52,15 +54,19 @@ class Plain(logging.Formatter):
         return "\n".join(f"  {line}" for line in shown(super().formatException(ei)).split("\n"))
 
 
-def set_up(*, form: str, level: str) -> None:
+def set_up(*, form: str, level: str, zone: str = "") -> None:
     """Send log records to stderr.
 
     Args:
         form: "text" or "json".
         level: debug, info, warning or error.
+        zone: in which the times of text are told, "" = this machine's; JSON tells UTC.
     """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if form == "json" else Plain())
+    text = Plain()
+    if zone:
+        text.converter = lambda at: times.local(round((at or 0) * SECOND), zone).timetuple()
+    handler.setFormatter(JsonLines() if form == "json" else text)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(LEVELS.get(level.lower(), logging.INFO))

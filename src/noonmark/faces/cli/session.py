@@ -1,6 +1,6 @@
 """What every command needs: the store, the time, the voice, and a way to print.
 
-Rule of the file: stdout carries data, stderr carries remarks.  Reads never create a database.
+Rule of the file: stdout carries data, stderr carries remarks.  Reads never create a store.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from noonmark.core.shown import json_text, shown
 from noonmark.explain.find import read_rule
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems, words
-from noonmark.faces.cli.lazy import Command, settings_of
+from noonmark.faces.cli.lazy import Command, refuse_pretending, settings_of
 from noonmark.faces.cli.settings import Settings, writes_unicode
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Session:
 
     @cached_property
     def store(self) -> Store:
-        """The store; a file that is not there is trouble, unless this command may create one."""
+        """The store; one that is not there is trouble, unless this command may create it."""
         return open_at(self.settings.store_url, create=self._create)
 
     @cached_property
@@ -105,6 +105,10 @@ class Session:
         """Return a new id for one intention."""
         return f"cli-{os.urandom(12).hex()}"
 
+    def refuse_pretending(self) -> None:
+        """Refuse ``--now`` where something is done: what is done is done at the store's time."""
+        refuse_pretending(self.settings)
+
     def word(self, key: str, /, **args: object) -> str:
         """Return a text of ``words.py`` in the language of this call."""
         return words.say(key, self.lang, **args)
@@ -126,6 +130,7 @@ class Session:
     def emit(self, plain: dict[str, Any], text: Callable[[], str]) -> None:
         """Print one object as JSON, or its text."""
         if self.settings.json:
+            self.settings.answered = True
             click.echo(json_text(plain, ascii_only=not self.unicode))
         else:
             self.say(text())
@@ -155,25 +160,25 @@ def open_at(url: str, *, create: bool = False, unfinished: bool = False) -> Stor
 
     Args:
         url: where.
-        create: a SQLite file that is not there may be made.
+        create: a store that is not there may be made; else whoever looks at a mistyped place would make one there.
         unfinished: so may a store into which a copy is under way.
     """
-    from noonmark.wiring import open_store, shown
+    from noonmark.wiring import open_store, shown, sqlite_file
 
     if url.startswith("memory:"):
         raise problems.Trouble("memory_store", code=problems.UNREACHABLE)
-    path = sqlite_path(url)
-    if path is not None and not create and not path.exists():
-        raise problems.Trouble("no_store", path=str(path), code=problems.UNREACHABLE)
     try:
-        return open_store(url, unfinished=unfinished)
+        path = sqlite_file(url)
+        if path is not None and not create and not path.exists():
+            raise problems.Trouble("no_store", path=str(path), code=problems.UNREACHABLE)
+        return open_store(url, unfinished=unfinished, create=create)
     except ValueError as error:
-        raise problems.Trouble("no_open", url=shown(url), error=str(error)) from None
+        raise problems.not_opened(shown(url), error) from None
 
 
 @contextmanager
 def session(ctx: click.Context, *, create: bool = False) -> Iterator[Session]:
-    """Open a session for a command; ``create`` allows it to make a new database."""
+    """Open a session for a command; ``create`` allows it to make a new store."""
     opened = Session(settings_of(ctx), create=create)
     try:
         yield opened
