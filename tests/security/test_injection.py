@@ -73,13 +73,24 @@ def test_a_namespace_is_a_plain_word(name: str) -> None:
         redis_address.parse(f"redis://127.0.0.1:6379/0?namespace={quote(name)}")
 
 
-def test_a_script_of_redis_is_a_file_and_is_never_put_together_from_values() -> None:
+def test_a_script_of_redis_is_a_file_and_loads_no_text() -> None:
     scripts = list((ROOT / "stores" / "redis").rglob("*.lua"))
     assert len(scripts) > 5
     for path in scripts:
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"loadstring|dofile|loadfile|setfenv|(?<![\w.])load\(\s*[\"'\[]", text), path.name
+
+
+def test_a_script_is_put_together_of_files_and_our_own_constants_before_any_value_is_known() -> None:
     tree = ast.parse((ROOT / "stores" / "redis" / "scripts.py").read_text(encoding="utf-8"))
-    assert not [
-        node for node in ast.walk(tree) if isinstance(node, ast.FormattedValue) and "value" in ast.unparse(node)
+    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    parameters = {name: [argument.arg for argument in node.args.args] for name, node in functions.items()}
+    assert parameters["script"] == ["name"], "a script is asked for by its name and nothing else"
+    asked = [
+        node.args[0]
+        for path in (ROOT / "stores" / "redis").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "script"
     ]
+    assert asked
+    assert all(isinstance(name, (ast.Constant, ast.Name)) for name in asked)
