@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from noonmark.core.model import Act, AlertWrite, Event, Fact, FactWrite, Gates, Note, Query
+from noonmark.core.model import PAYLOAD_LIMIT, Act, AlertWrite, Event, Fact, FactWrite, Gates, Note, Query
 from noonmark.stores.postgres import PostgresStore
 from noonmark.stores.postgres.arrays import ESCAPE, escaped, texts, unescaped
 from noonmark.testing.builders import make_activation, make_end, make_worker
