@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check conformance format lint types floors bench sim mutants exhaustive fuzz lock-pauses clean setup
+.PHONY: demo test check conformance format lint types floors bench sim mutants exhaustive fuzz lock-pauses audit clean setup
 
 setup: $(READY)
 
@@ -58,6 +58,10 @@ sim: $(READY)
 # Bugs planted on purpose: each one must be found by a checker.
 mutants: $(READY)
 	@$(BIN)/python -m noonmark.sim.mutants --jobs $(JOBS)
+
+# Known vulnerabilities of the pinned versions: make audit ADVISORIES=all.zip names a copy of the OSV database.
+audit: $(READY)
+	@$(BIN)/python .ci/audit.py $(ADVISORIES)
 
 lock-pauses: $(READY)
 	@$(BIN)/python tests/faults/lockpauses.py

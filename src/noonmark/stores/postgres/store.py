@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from noonmark.core import remembered
+from noonmark.core import remembered, wellformed
 from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import (
     Act,
@@ -36,7 +36,6 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
-from noonmark.core.wellformed import check_act, check_rows, check_settlements
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Finding, StoreAbsent
@@ -128,7 +127,7 @@ class PostgresStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        check_rows(rows)
+        wellformed.check_rows(rows)
         return self._once(
             f"add:{request_id}",
             at,
@@ -183,7 +182,7 @@ class PostgresStore:
         self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        check_settlements(items)
+        wellformed.check_settlements(items)
         name, fixed = f"settle:{request_id}", self._fixed(at)
 
         def work(session: Session) -> list[Settled]:
@@ -209,6 +208,7 @@ class PostgresStore:
 
     def signal(self, request_id: str, facts_: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
+        wellformed.check_facts(facts_)
         return self._once(
             f"signal:{request_id}",
             at,
@@ -220,6 +220,7 @@ class PostgresStore:
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
+        wellformed.check_worker(worker)
         fixed = self._fixed(at)
         return self._run(self._urgent, lambda session: leases.heartbeat(session, worker, ttl, fixed))
 
@@ -227,8 +228,7 @@ class PostgresStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        for change in changes:
-            check_rows((*change.frontiers, *change.adds))
+        wellformed.check_changes(changes, actor)
         return self._once(
             f"activate:{request_id}",
             at,
@@ -240,7 +240,7 @@ class PostgresStore:
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        check_act(act)
+        wellformed.check_act(act)
         return self._once(
             f"act:{request_id}",
             at,
@@ -254,6 +254,7 @@ class PostgresStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
+        wellformed.check_note(note)
         fixed = self._fixed(at)
         return self._run(
             self._pool, lambda session: leases.note_if_held(session, worker, occurrence_id, fence, note, fixed)
@@ -292,7 +293,7 @@ class PostgresStore:
         Raises:
             ValueError: no psycopg connection (or SQLAlchemy's over psycopg) to this store's database.
         """
-        check_rows(rows)
+        wellformed.check_rows(rows)
         return caller.add_within(self._address, self._store_id, connection, request_id, rows, self._fixed(None))
 
     # -- the archive (see ports.archive) -------------------------------------------------------

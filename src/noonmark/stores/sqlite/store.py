@@ -35,7 +35,15 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
-from noonmark.core.wellformed import check_act, check_rows, check_settlements
+from noonmark.core.wellformed import (
+    check_act,
+    check_changes,
+    check_facts,
+    check_note,
+    check_rows,
+    check_settlements,
+    check_worker,
+)
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.doctor import Finding
@@ -224,6 +232,7 @@ class SqliteStore:
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
+        check_facts(facts)
         return self._once(
             f"signal:{request_id}",
             at,
@@ -234,6 +243,7 @@ class SqliteStore:
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
+        check_worker(worker)
         with self._write(self._urgent, at) as tx:
             return _leases.heartbeat(tx, self._clock, worker, ttl)
 
@@ -241,8 +251,7 @@ class SqliteStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        for change in changes:
-            check_rows((*change.frontiers, *change.adds))
+        check_changes(changes, actor)
         return self._once(
             f"activate:{request_id}",
             at,
@@ -266,6 +275,7 @@ class SqliteStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
+        check_note(note)
         with self._write(self._main, at) as tx:
             return _leases.note_if_held(tx, worker, occurrence_id, fence, note)
 
