@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from noonmark.core import rollback
 from noonmark.core.answers import Look
 from noonmark.core.decide import CHECKS
 from noonmark.core.model import Check, Decision, Event, Fact, Job, Micros, Occurrence, Verdict
@@ -37,7 +38,7 @@ def judge(
         job: the rule in force.
         row: the occurrence as looked at, this loss counted in ``row.takeovers``.
         holder: what is known about who held it.
-        facts: ``pause:JOB`` and the job's outside lock, where known, hold back the takeover.
+        facts: ``pause:JOB``, the job's outside lock and a rollback of the store, where known, hold back the takeover.
         now: the store's time.
 
     Returns:
@@ -53,6 +54,10 @@ def judge(
     if job.on_lost == "wait":
         return _wait(job, row, said, now)
     look = Look(job=job, row=row, facts=facts or {}, now=now)
+    lost = look.facts.get(rollback.FACT)
+    held = rollback.held(job, row, lost, now)
+    if held is not None:
+        return held
     _, closes = look.bounds
     if closes is not None and now >= closes:
         detail = {"closes": closes, "zone": job.tz, "last": "lost"}
@@ -65,7 +70,8 @@ def judge(
         if closes is not None and held_back.recheck_at is not None:
             held_back = replace(held_back, recheck_at=min(held_back.recheck_at, closes))
         return held_back
-    return _decision(Event.TAKEOVER, Verdict.SHOULD_RUN, "taken_over", said)
+    taken_over = _decision(Event.TAKEOVER, Verdict.SHOULD_RUN, "taken_over", said)
+    return rollback.flagged(taken_over, job, row, lost)
 
 
 def _wait(job: Job, row: Occurrence, said: Mapping[str, Any], now: Micros) -> Decision:

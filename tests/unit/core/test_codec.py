@@ -101,6 +101,7 @@ JOBS = st.builds(
         reason=TEXT,
     ),
     on_lost=st.sampled_from(["takeover", "wait", "manual"]),
+    on_rollback=st.sampled_from(["hold", "run"]),
     max_takeovers=st.integers(0, 9),
     business_date=st.sampled_from(["same", "previous_day"]),
     scope=st.sampled_from(["cluster", "each_worker"]),
