@@ -55,6 +55,11 @@ def hash_of(before: str, request: str, items: Sequence[Settlement] = ()) -> str:
     return _digest(before, request, *[f"{item.occurrence_id}:{item.fence}:{item.event}" for item in items])
 
 
+def _rebased(receipt: Receipt, epoch: int) -> str:
+    """Return the hash with which a chain goes on behind a rollback."""
+    return _digest(receipt.hash, f"epoch {epoch}")
+
+
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -80,7 +85,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What becomes of a claim: the writer's row as it is to be, the fact where it changes, and whether to hold rows."""
+    """What becomes of a claim: the writer's row as it is to be, the fact where it changes, and what to hold.
+
+    ``hold_before``: open rows with an earlier moment are to be gated, and decisions from before to fail.
+    """
 
     outcome: str
     writer: Writer
@@ -88,7 +96,7 @@ class Judged:
     epochs: tuple[Epoch, ...]
     rollbacks: Any = None  # the fact's new value; None: it stays as it is
     opened: Epoch | None = None
-    is_new_server: bool = False
+    hold_before: Micros | None = None
 
 
 def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
@@ -103,10 +111,9 @@ def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
     epochs = epochs_of(known.rollbacks)
     newest = max((epoch.number for epoch in epochs), default=0)
     serving = known.serving
-    is_new_server = serving is None or serving.identity != identity
     if serving is None or serving.identity != identity:
         serving = Serving(identity=identity, since=now, as_of=known.as_of)
-    receipt, head, value, opened = claim.receipt, known.head, None, None
+    receipt, head, value, opened, hold_before = claim.receipt, known.head, None, None, None
     seq = 0 if head is None else head.seq
     hash_ = genesis(known.store, claim.writer) if head is None else head.hash
     at = now if head is None else head.at
@@ -116,6 +123,8 @@ def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
         outcome = "other"
     elif is_there(receipt, known):
         outcome = "present"
+    elif receipt.epoch < newest and hash_ == _rebased(receipt, newest):  # its answer was lost, and it asks again
+        outcome = "lost" if epochs[-1].writers[:1] == (claim.writer,) else "joined"
     else:
         outcome = "joined" if receipt.epoch < newest else "lost"
         lost_from = _survived_until(head, known)
@@ -124,12 +133,14 @@ def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
             opened = Epoch(
                 number=newest, lost_from=lost_from, lost_until=now, detected_at=now, writers=(claim.writer,)
             )
-            epochs = (*epochs, opened)
+            epochs, hold_before = (*epochs, opened), now
         else:
+            was = epochs[-1].lost_until
             epochs = _joined(epochs, newest, claim.writer, lost_from, max(receipt.at, receipt.beat))
+            hold_before = epochs[-1].lost_until if epochs[-1].lost_until > was else None
         value = to_plain(epochs)
         # The chain goes on from where the writer was, so no number is used twice; repeating the claim gives the same.
-        seq, hash_, at = max(seq, receipt.seq), _digest(receipt.hash, f"epoch {newest}"), now
+        seq, hash_, at = max(seq, receipt.seq), _rebased(receipt, newest), now
     writer = Writer(
         id=claim.writer,
         worker=claim.worker,
@@ -148,7 +159,7 @@ def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
         epochs=epochs_of(value) if value is not None else epochs,
         rollbacks=value,
         opened=opened,
-        is_new_server=is_new_server,
+        hold_before=hold_before,
     )
 
 

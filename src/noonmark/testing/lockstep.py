@@ -42,7 +42,8 @@ from noonmark.core.model import (
     State,
 )
 from noonmark.ports.clock import Clock
-from noonmark.ports.store import Store
+from noonmark.core.model.rollback import Claim, Receipt
+from noonmark.ports.store import Capability, Store
 from noonmark.testing.builders import LEASE, make_worker
 from noonmark.testing.clock import VirtualClock
 from noonmark.testing.draws import FLAGS, JOBS, KEYS, SLOTS, WORKERS, Leaving, draw_leaving, draw_outcome, draw_row
@@ -50,6 +51,7 @@ from noonmark.testing.twins import Spot, Twin, assert_same
 
 ACTS = {
     "retry": Event.RETRY,
+    "release": Event.RELEASE,
     "cancel": Event.CANCEL,
     "mark_done": Event.MARK_DONE,
     "mark_skip": Event.MARK_SKIP,
@@ -213,6 +215,13 @@ class Lockstep(RuleBasedStateMachine):
                     request, Act(kind=kind, actor="ada", reason="why", occurrence_id=twin.rows[spot].id), at=self.now
                 )
             )
+
+    @rule(dice=DICE, writer=st.sampled_from(("p1", "p2")), worker=st.sampled_from(WORKERS))
+    def prove(self, dice: random.Random, writer: str, worker: str) -> None:
+        """Let a writer prove itself; now and then it remembers a link that the store does not hold."""
+        is_lost, epoch = not dice.randint(0, 5), dice.randint(0, 1)
+        if all(Capability.PROVES in twin.store.capabilities for twin in self.twins):
+            self._both(lambda twin: _proof(twin, writer, worker, is_lost=is_lost, epoch=epoch, now=self.now))
 
     @rule(dice=DICE, job=st.sampled_from(JOBS), since=st.sampled_from((None, 0, 45, -5)))
     def end_a_job(self, dice: random.Random, job: str, since: int | None) -> None:
@@ -381,3 +390,20 @@ class Lockstep(RuleBasedStateMachine):
             tallies.now, by_state, tallies.due_now, tallies.delayed, tallies.waiting, tallies.earliest_due,
             tallies.stale_refused, tallies.duplicates_refused, alerts, revisions,
         )  # fmt: skip
+
+
+def _proof(twin: Twin, writer: str, worker: str, *, is_lost: bool, epoch: int, now: int) -> Any:
+    """Return what two stores must say alike: hashes hold the store's own name, and servers have names of their own."""
+    store: Any = twin.store
+    head = next((each for each in store.writers() if each.id == writer), None)
+    receipt = None
+    if head is not None:
+        receipt = Receipt(
+            store=store.store_id(),
+            writer=writer,
+            epoch=max(head.epoch - epoch, 0),
+            seq=head.seq + is_lost,
+            hash="f" * 64 if is_lost else head.hash,
+        )
+    proof = store.prove(Claim(writer=writer, worker=worker, receipt=receipt), at=now)
+    return proof.outcome, proof.receipt.seq, proof.receipt.epoch, proof.epochs, proof.serving.as_of, proof.now

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from noonmark.core import rollback
 from noonmark.core.model import AlertWrite, FactWrite, LedgerLine, Micros
-from noonmark.core.model.rollback import ChainLink, Claim, Proof
+from noonmark.core.model.rollback import ChainLink, Claim, Epoch, Proof
 from noonmark.ports.rollback import ChainBroken
 from noonmark.stores.memory.tables import Tables
 
@@ -61,8 +61,10 @@ def prove(tables: Tables, store: str, claim: Claim, now: Micros) -> Proof:
     tables.serving = judged.serving
     if judged.rollbacks is not None:
         tables.set_fact(FactWrite(name=rollback.FACT, value=judged.rollbacks, actor=claim.worker), now)
+    if judged.hold_before is not None:
+        _hold(tables, judged.hold_before)
     if judged.opened is not None:
-        _hold(tables, judged.opened.number, rollback.alert_detail(judged.opened), claim.worker, now)
+        _say(tables, judged.opened, claim.worker, now)
     return Proof(
         outcome=judged.outcome,
         receipt=rollback.receipt_of(judged, store),
@@ -72,20 +74,24 @@ def prove(tables: Tables, store: str, claim: Claim, now: Micros) -> Proof:
     )
 
 
-def _hold(tables: Tables, number: int, detail: dict[str, object], worker: str, now: Micros) -> None:
-    """Let nothing that may have run start by itself, nor by a decision from before; and say so."""
+def _hold(tables: Tables, before: Micros) -> None:
+    """Let nothing that may have run start by itself, nor by a decision that knows of no rollback."""
     for row in tables.open_rows():
-        if row.scheduled_for < now:
+        if row.scheduled_for < before:
             tables.change(row.id, gated=True)
     for name, job in tables.jobs.items():
         tables.jobs[name] = replace(job, pause_version=job.pause_version + 1)
         tables.wakes[f"pause:{name}"] = None
     tables.rules_version += 1
+
+
+def _say(tables: Tables, epoch: Epoch, worker: str, now: Micros) -> None:
+    detail = rollback.alert_detail(epoch)
     tables.alert(AlertWrite(job="", kind=rollback.ALERT, level=3, code="store_rolled_back", detail=detail), now)
     tables.last_seq += 1
     line = LedgerLine(
         seq=tables.last_seq, occurrence_id=0, job="", at=now, last_at=now, count=1, event="rollback", verdict="",
         code="store_rolled_back", detail=rollback.detail_text(detail), checks="[]", worker=worker, fence=0,
-        revision=number,
+        revision=epoch.number,
     )  # fmt: skip
     tables.ledger.setdefault(0, []).append(line)

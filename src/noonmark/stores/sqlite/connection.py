@@ -156,6 +156,14 @@ class Link:
             self._connection.close()
 
 
+def file_identity(path: Path) -> str:
+    """Return what tells one file at this path from another one that takes its place, "" while there is none."""
+    try:
+        return f"file {os.stat(path).st_ino}"
+    except OSError:
+        return ""
+
+
 def connect(path: Path, synchronous: str, driver: str = APSW) -> AnyConnection:
     """Open a connection as every connection of this store must be."""
     connection = open_connection(path, driver)

@@ -35,6 +35,7 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
 from noonmark.core.wellformed import check_act, check_rows, check_settlements
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
@@ -49,6 +50,7 @@ from noonmark.stores.sqlite import (
     drivers,
     errors,
     health,
+    proving,
     reading,
     requests,
     settling,
@@ -57,7 +59,7 @@ from noonmark.stores.sqlite import (
 from noonmark.stores.sqlite import facts as _facts
 from noonmark.stores.sqlite import leases as _leases
 from noonmark.stores.sqlite.clock import StoreClock
-from noonmark.stores.sqlite.connection import Courtesy, Link, prepare
+from noonmark.stores.sqlite.connection import Courtesy, Link, file_identity, prepare
 from noonmark.stores.sqlite.transaction import Transaction
 from noonmark.stores.sqlite.wake import Wake
 
@@ -98,14 +100,19 @@ class SqliteStore:
         self._synchronous = synchronous
         self._clock = StoreClock(clock or SystemClock())
         self._driver = driver
-        prepare(self._path, synchronous, self._clock, driver)
-        courtesy = Courtesy()
-        self._main = Link(self._path, synchronous, self._clock, courtesy, driver=driver)
-        self._urgent = Link(self._path, synchronous, self._clock, courtesy, urgent=True, driver=driver)
-        self._reader = Link(self._path, synchronous, self._clock, courtesy, reader=True, driver=driver)
+        self._open()
         self._wake = Wake(self._path)
         self._lookout = caller.Lookout(self._is_committed, self._wake.tell)
         self._idle: dict[str, Taken] = {}
+
+    def _open(self) -> None:
+        path, synchronous, clock, driver = self._path, self._synchronous, self._clock, self._driver
+        prepare(path, synchronous, clock, driver)
+        self._identity, courtesy = file_identity(path), Courtesy()
+        # Those of before are left to whoever uses one this moment, and closed by the collector after that.
+        self._main = Link(path, synchronous, clock, courtesy, driver=driver)
+        self._urgent = Link(path, synchronous, clock, courtesy, urgent=True, driver=driver)
+        self._reader = Link(path, synchronous, clock, courtesy, reader=True, driver=driver)
 
     @property
     def url(self) -> str:
@@ -115,7 +122,7 @@ class SqliteStore:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What it can promise as opened."""
-        promises = {Capability.SHARED, Capability.DURABLE_PROCESS, Capability.CALLER_TRANSACTION}
+        promises = {Capability.SHARED, Capability.DURABLE_PROCESS, Capability.CALLER_TRANSACTION, Capability.PROVES}
         if self._synchronous == "FULL":
             promises.add(Capability.DURABLE_HOST)
         if self._wake.works:
@@ -173,6 +180,7 @@ class SqliteStore:
         runnable: Mapping[str, Micros],
         look_lease: Micros,
         at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> Taken:
         """Lease what is due; see the port."""
         name = f"take:{request_id}"
@@ -183,7 +191,11 @@ class SqliteStore:
             first = requests.recall(tx, name)
             if first is not None:
                 return taking.again(tx, worker, first)
+            if link is not None and limit > 0 and taking.is_due(tx.connection, worker, tx.now):
+                proving.check(tx.connection, link)
             taken = taking.take(tx, worker, limit=limit, runnable=runnable, look_lease=look_lease)
+            if any(not row.looking for row in taken.rows):
+                proving.append(tx, link)
             requests.remember(tx, name, taking.to_plain(taken))
         return taken
 
@@ -202,14 +214,27 @@ class SqliteStore:
         return idle
 
     def settle(
-        self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
+        self,
+        request_id: str,
+        worker: str,
+        items: Sequence[Settlement],
+        *,
+        at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
         check_settlements(items)
+
+        def run(tx: Transaction) -> list[Settled]:
+            proving.check(tx.connection, link)
+            answers = settling.settle(tx, worker, items)
+            proving.append(tx, link)
+            return answers
+
         return self._once(
             f"settle:{request_id}",
             at,
-            lambda tx: settling.settle(tx, worker, items),
+            run,
             remembered.settled_to_plain,
             lambda _tx, plain: remembered.settled_from_plain(plain),
         )
@@ -298,6 +323,25 @@ class SqliteStore:
         now = self.now()
         with self._reader.read() as connection:
             return reading.tallies(connection, now, revisions=revisions)
+
+    # -- the guard (see ports.rollback) --------------------------------------------------------
+
+    def identity(self) -> str:
+        """Return which file is open, going over to the one that lies at the path now."""
+        found = file_identity(self._path)
+        if found and found != self._identity:
+            self._open()  # somebody put another file there: what we had open is nobody's any more
+        return self._identity
+
+    def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
+        """Judge what a writer remembers; see ``ports/rollback.py``."""
+        with self._write(self._main, at) as tx:
+            return proving.prove(tx, archive.store_id(tx.connection), self._identity, claim)
+
+    def writers(self) -> list[Writer]:
+        """Read every writer, the one that proved itself last first."""
+        with self._reader.read() as connection:
+            return proving.writers(connection)
 
     # -- the archive and the doctor ------------------------------------------------------------
 

@@ -30,6 +30,7 @@ def cases() -> list[Case]:
         marks,
         notes,
         pausing,
+        proving,
         reads,
         renewing,
         requests,
@@ -58,6 +59,7 @@ def cases() -> list[Case]:
         requests,
         reads,
         tallies,
+        proving,
     )
     return [case for topic in topics for case in collect(topic)]
 
