@@ -18,6 +18,7 @@ from typing import Any
 
 from noonmark.core.model import (
     DAY,
+    SECOND,
     Check,
     Decision,
     Event,
@@ -37,6 +38,8 @@ ALERT = "rollback"
 """Kind of the alert; it belongs to no job."""
 LINKS_KEPT = 1024
 """How many links of a writer are kept; a receipt from before them is pruned, not absent."""
+BEATS_BORNE: Micros = 30 * SECOND
+"""Heartbeats are not waited for as outcomes are (disks, replicas), so only the loss of several is a rollback."""
 EPOCHS_KEPT = 20
 HELD_RECHECK: Micros = DAY
 """A held row wakes when its fact moves; this is only so that it has a next look, as every waiting row has."""
@@ -165,7 +168,7 @@ def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
 
 def is_there(receipt: Receipt, known: Known) -> bool:
     """Return False when something that was acknowledged to the writer is gone."""
-    if receipt.beat and (known.beat is None or known.beat < receipt.beat):
+    if receipt.beat and (known.beat is None or known.beat < receipt.beat - BEATS_BORNE):
         return False
     head = known.head
     if head is None or head.seq < receipt.seq:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from noonmark.core import catchup, lapsed
+from noonmark.core import catchup, lapsed, rollback
 from noonmark.core.codec import checks_to_json
 from noonmark.core.conditions import lock_fact, lock_name
 from noonmark.core.decide import cancelled, decide, slot_name
@@ -191,6 +191,7 @@ class Looker:
         if case.job_row is not None:
             pause = pause_fact(case.job_row)
             facts[pause.name] = pause
+        facts |= await self._lost_for([case])
         now = self._now()
         if story is not None and any(note.kind == "effects" for note in story.notes):
             verdict = Verdict.SHOULD_RUN
@@ -210,6 +211,8 @@ class Looker:
         """A gate moved: read the rules again, forget what was seen, and in the last round give way for a second."""
         names = {case.row.job for case in cases}
         self._rules.refresh(await self._gate.call(self._store.jobs, names))
+        lost = await self._gate.call(self._store.facts, [rollback.FACT])
+        self._rules.lost_until = rollback.lost_until(lost[rollback.FACT])
         for case in cases:
             fresh = self._case(case.row)
             case.job, case.job_row, case.handler = fresh.job, fresh.job_row, fresh.handler
@@ -227,13 +230,15 @@ class Looker:
     # -- deciding -----------------------------------------------------------------------------------
 
     async def _decide(self, cases: Sequence[Case]) -> None:
-        waiting = list(cases)
         for case in cases:
             case.decision = case.fixed
             if case.job_row is not None:
                 fact = pause_fact(case.job_row)
                 case.known[fact.name] = fact
         waiting = [case for case in cases if case.decision is None]
+        lost = await self._lost_for(waiting)
+        for case in waiting:
+            case.known |= lost
         while waiting:
             needs: set[str] = set()
             undecided = []
@@ -252,6 +257,12 @@ class Looker:
                     case.known.update(facts)
             if len(stored) < len(needs):
                 await self._locks.ask_for([case for case in waiting if case.lock_fact in needs])
+
+    async def _lost_for(self, cases: Iterable[Case]) -> dict[str, Fact]:
+        """Return the fact that lists the rollbacks, fresh, if one of these rows may have run in a lost range."""
+        if not any(case.row.scheduled_for < self._rules.lost_until for case in cases):
+            return {}
+        return await self._gate.call(self._store.facts, [rollback.FACT])
 
     def _ask(self, case: Case) -> Decision:
         assert case.job is not None

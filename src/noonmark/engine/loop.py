@@ -14,8 +14,9 @@ import logging
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
+from noonmark.core import rollback
 from noonmark.core.model import (
     FAR,
     LOOK_LEASE,
@@ -30,6 +31,7 @@ from noonmark.core.model import (
 )
 from noonmark.engine.activate import put_in_force
 from noonmark.engine.alerts import say_start
+from noonmark.engine.chain import ChainedStore
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.executor import Executor, Inbox
 from noonmark.engine.farewell import Farewell
@@ -44,6 +46,7 @@ from noonmark.engine.registry import Handler, Registry
 from noonmark.engine.roster import Roster
 from noonmark.engine.rules import Rules
 from noonmark.engine.runs import Run
+from noonmark.engine.statefolder import StateFolder
 from noonmark.engine.signals import Observer, Started, Stopped, tell
 from noonmark.ports.clock import Clock
 from noonmark.ports.lock import LockSource
@@ -73,8 +76,13 @@ class Engine:
         expect_renewal: Callable[[Micros], None] = lambda _: None,
         lock_source: LockSource | None = None,
         inline_locks: bool = False,
+        state: StateFolder | None = None,
     ) -> None:
-        self._store = store
+        self.book = Book()
+        self.chain = ChainedStore(
+            store, info.id, boot=clock.boot, ttl=heartbeat_ttl, row_of=self.book.row_of, folder=state
+        )
+        self._store = store = cast("Store", self.chain)
         self._gate = gate
         self._registry = registry
         self._clock = clock
@@ -89,7 +97,6 @@ class Engine:
         self._offset: Micros = 0  # store time minus boot clock
         self.inbox = Inbox(self._wake_settling)
         self._roster = Roster(clock, self.inbox, concurrency=concurrency, observer=observer)
-        self.book = Book()
         self.rules = Rules(registry)
         self.duty = Duty(
             store,
@@ -222,13 +229,22 @@ class Engine:
         """Say that we live, put our rules in force, see that every series has its frontier."""
         self._reckon(await self._gate.call(self.duty.beat))
         self._expect_renewal(self.duty.beat_at)
+        await self._declare()
+        _LOG.info("worker %s runs %d jobs, %d at once", self._worker, len(self.rules.runnable), self._concurrency)
+
+    async def _declare(self) -> None:
+        self.chain.came_back_older()
         declared = await self._gate.call(put_in_force, self._store, list(self._registry.jobs()), actor=self._worker)
         self.rules.trust(row for row, is_ours in declared if is_ours)
         # A take of no row tells the version.  Read before the rules it can only be too old; then they are read again.
         asked = await self._take(0)
-        self.rules.load(await self._gate.call(self._store.jobs), asked.rules_version)
+        await self._load_rules(asked.rules_version)
         await self._watchdog.check_all()
-        _LOG.info("worker %s runs %d jobs, %d at once", self._worker, len(self.rules.runnable), self._concurrency)
+
+    async def _load_rules(self, version: int) -> None:
+        lost = await self._gate.call(self._store.facts, [rollback.FACT])
+        self.rules.lost_until = rollback.lost_until(lost[rollback.FACT])
+        self.rules.load(await self._gate.call(self._store.jobs), version)
 
     # -- taking ---------------------------------------------------------------------------------------
 
@@ -257,6 +273,8 @@ class Engine:
         taken = await self._take(min(free, BATCH))
         received = self._clock.boot()
         self._reckon(taken.now)
+        if self.chain.came_back_older():
+            await self._declare()  # an older store may have older rules, and series that had moved on
         if self.duty.came_back():
             await self._watchdog.check_own()  # others may have taken us for gone and ended our own series
         if taken.rules_version != self.rules.version:
@@ -286,7 +304,7 @@ class Engine:
         self._offset = store_now - self._clock.boot()
 
     async def _adopt_rules(self, version: int) -> None:
-        self.rules.load(await self._gate.call(self._store.jobs), version)
+        await self._load_rules(version)
         await self._watchdog.check_own()
 
     async def _start_taken(self, rows: Sequence[Occurrence], asked: Micros, now: Micros) -> None:

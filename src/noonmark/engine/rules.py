@@ -33,6 +33,8 @@ class Rules:
         self._upstream: frozenset[str] = frozenset()
         self._own: tuple[str, ...] = ()
         self.version = -1
+        self.lost_until: Micros = 0
+        """End of the latest range that the store lost (``core.rollback``), 0 = none: only earlier rows ask for the fact."""
 
     def trust(self, rows: Iterable[JobRow]) -> None:
         """Take our own declarations for what these rows say, instead of parsing what we have just written.

@@ -30,6 +30,10 @@ class ChainBroken(Exception):
 class Guarded(Protocol):
     """What a store offers so that a rollback cannot stay silent."""
 
+    def store_id(self) -> str:
+        """Return the name that this namespace was given when it was made; see ``ports.archive``."""
+        ...
+
     def identity(self) -> str:
         """Return what changes when another server, or another state of it, may serve the store; costs next to nothing.
 
