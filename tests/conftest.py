@@ -8,6 +8,7 @@ end of the run names what was missing.  With NOONMARK_SERVERS=all they are requi
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,11 @@ ALL_ARE_REQUIRED = os.environ.get("NOONMARK_SERVERS") == "all"
 SECOND_VERSIONS = ("postgres", "redis", "etcd", "zookeeper")
 
 
+_STATE = tempfile.TemporaryDirectory(prefix="noonmark-state-")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["XDG_STATE_HOME"] = _STATE.name  # what workers remember of a test's store is gone with the tests
     config.addinivalue_line(
         "markers", 'server(kind, which): runs where that server is; which = "second" is no wheel\'s'
     )

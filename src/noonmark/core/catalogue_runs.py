@@ -183,10 +183,14 @@ ACTS: tuple[Reason, ...] = (
 )
 
 LEDGER = (
-    "See what is held: noonmark ledger show; bring back what is known: noonmark ledger import FILE; let the rest go: "
-    "noonmark ledger release --as run|done --reason WHY",
-    "查看：noonmark ledger show；补回已知结果：noonmark ledger import FILE；放行其余："
-    "noonmark ledger release --as run|done --reason 原因",
+    (
+        "See what is held: noonmark ledger show; bring back what is known: noonmark ledger import FILE; let the rest go: "
+        "noonmark ledger release --as run|done --reason WHY"
+    ),
+    (
+        "查看：noonmark ledger show；补回已知结果：noonmark ledger import FILE；放行其余："
+        "noonmark ledger release --as run|done --reason 原因"
+    ),
 )
 
 STORE: tuple[Reason, ...] = (

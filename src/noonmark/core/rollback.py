@@ -133,9 +133,7 @@ def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
         lost_from = _survived_until(head, known)
         if outcome == "lost":
             newest = max(newest, receipt.epoch) + 1
-            opened = Epoch(
-                number=newest, lost_from=lost_from, lost_until=now, detected_at=now, writers=(claim.writer,)
-            )
+            opened = Epoch(number=newest, lost_from=lost_from, lost_until=now, detected_at=now, writers=(claim.writer,))
             epochs, hold_before = (*epochs, opened), now
         else:
             was = epochs[-1].lost_until
@@ -204,7 +202,14 @@ def receipt_of(judged: Judged, store: str, *, worker: str = "", beat: Micros = 0
     """Return where the writer's chain goes on."""
     head = judged.writer
     return Receipt(
-        store=store, writer=head.id, epoch=head.epoch, seq=head.seq, hash=head.hash, at=head.at, worker=worker, beat=beat
+        store=store,
+        writer=head.id,
+        epoch=head.epoch,
+        seq=head.seq,
+        hash=head.hash,
+        at=head.at,
+        worker=worker,
+        beat=beat,
     )
 
 
@@ -214,9 +219,7 @@ def unproved(writers: Iterable[Writer], workers: Iterable[WorkerInfo], serving: 
     Judged by the data, which may be old: who was alive at its last moment is waited for.
     """
     alive = {info.id for info in workers if info.ended_at is None and info.until > serving.as_of}
-    return tuple(
-        writer.id for writer in writers if writer.worker in alive and writer.proved_for != serving.identity
-    )
+    return tuple(writer.id for writer in writers if writer.worker in alive and writer.proved_for != serving.identity)
 
 
 # -- the fact -------------------------------------------------------------------------------------------

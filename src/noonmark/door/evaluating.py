@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from noonmark.core import model, series
+from noonmark.core import model, rollback, series
 from noonmark.core.decide import decide
 from noonmark.door.views import Evaluation, occurrence_view
 from noonmark.ports.store import Store
@@ -28,7 +28,7 @@ def evaluate(store: Store, job: model.Job, now: model.Micros, subject: str = "")
 
 
 def _decide(store: Store, job: model.Job, row: model.Occurrence, now: model.Micros) -> model.Decision:
-    facts: dict[str, model.Fact] = {}
+    facts: dict[str, model.Fact] = dict(store.facts([rollback.FACT]))
     decision = decide(job, row, facts, now)
     for _ in range(ROUNDS):
         if not decision.needs:

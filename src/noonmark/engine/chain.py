@@ -179,9 +179,7 @@ class ChainedStore:
     def _store_now(self) -> Micros:
         return self._offset + self._boot()
 
-    def _record(
-        self, link: ChainLink, at: Micros, items: Sequence[Settlement], answers: Sequence[Settled]
-    ) -> None:
+    def _record(self, link: ChainLink, at: Micros, items: Sequence[Settlement], answers: Sequence[Settled]) -> None:
         """Write down how runs ended; one that ended over a rollback was refused, and ended all the same."""
         assert self._witness is not None
         if self._witness.is_blind:
@@ -239,13 +237,13 @@ class ChainedStore:
             )
         witness = self._folder.open(store, self._worker)
         if witness.is_blind:
-            _LOG.info("this worker is blind: after a restart it cannot prove what the store held (%s)", witness.why_blind)
+            _LOG.info(
+                "this worker is blind: after a restart it cannot prove what the store held (%s)", witness.why_blind
+            )
         return witness
 
     def _ask(self, witness: Witness) -> Proof:
-        claim = Claim(
-            writer=witness.writer, worker=self._worker, receipt=witness.receipt, blind=witness.is_blind
-        )
+        claim = Claim(writer=witness.writer, worker=self._worker, receipt=witness.receipt, blind=witness.is_blind)
         return self._guard.prove(claim)
 
     def _prove_others(self, store: str) -> None:

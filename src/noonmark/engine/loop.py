@@ -46,8 +46,8 @@ from noonmark.engine.registry import Handler, Registry
 from noonmark.engine.roster import Roster
 from noonmark.engine.rules import Rules
 from noonmark.engine.runs import Run
-from noonmark.engine.statefolder import StateFolder
 from noonmark.engine.signals import Observer, Started, Stopped, tell
+from noonmark.engine.statefolder import StateFolder
 from noonmark.ports.clock import Clock
 from noonmark.ports.lock import LockSource
 from noonmark.ports.store import Capability, Store, StoreUnusable

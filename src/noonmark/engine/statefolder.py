@@ -17,7 +17,6 @@ import hashlib
 import json
 import logging
 import os
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -37,6 +36,8 @@ JOURNAL_HALF = 10 * 1024 * 1024
 JOURNAL_SECONDS = 7 * 86_400
 """A half that was not written to for this long is dropped when the journal is opened."""
 RECEIPT_WIDTH = 1024
+NONE = "none"
+"""Said instead of a folder: remember nothing."""
 OUTCOME = (
     "occurrence", "job", "subject", "identity", "key", "scheduled_for", "business_date", "origin", "outcome", "fence",
 )  # fmt: skip
@@ -44,10 +45,11 @@ OUTCOME = (
 _LOG = logging.getLogger("noonmark.engine")
 
 
-def default_root(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return where state is kept unless somebody says otherwise: ``NOONMARK_STATE``, else the user's state directory."""
-    if named := environ.get("NOONMARK_STATE"):
-        return Path(named)
+def root_of(named: str | os.PathLike[str] | None, environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Return where state is kept: as named, else ``NOONMARK_STATE``, else the user's state directory; "none": nowhere."""
+    named = os.fspath(named) if named is not None else environ.get("NOONMARK_STATE", "")
+    if named:
+        return None if named == NONE else Path(named).expanduser()
     if base := environ.get("XDG_STATE_HOME") or environ.get("LOCALAPPDATA"):
         return Path(base) / "noonmark"
     return Path(os.path.expanduser("~")) / ".local" / "state" / "noonmark"
@@ -100,9 +102,11 @@ class Witness:
                 os.replace(self._place / "journal.jsonl", self._place / "journal.1.jsonl")
 
     def _open_journal(self, place: Path) -> None:
+        os.utime(place / "lock")  # the file system's own clock is the one by which its files are old
+        now = (place / "lock").stat().st_mtime
         for name in ("journal.1.jsonl", "journal.jsonl"):
             with contextlib.suppress(FileNotFoundError):
-                if (place / name).stat().st_mtime < time.time() - JOURNAL_SECONDS:
+                if (place / name).stat().st_mtime < now - JOURNAL_SECONDS:
                     (place / name).unlink()
         self._journal = os.open(place / "journal.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._written = os.fstat(self._journal).st_size
@@ -112,7 +116,9 @@ class Witness:
         try:
             yield
         except OSError as error:
-            _LOG.warning("the state folder %s cannot be written (%s); from here on this worker is blind", self._place, error)
+            _LOG.warning(
+                "the state folder %s cannot be written (%s); from here on this worker is blind", self._place, error
+            )
             self.why_blind = str(error)
             self._place = None
 

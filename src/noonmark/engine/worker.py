@@ -64,8 +64,8 @@ class Worker:
         heartbeat_ttl: µs after which a silent worker counts as gone.
         version: recorded with the worker.
         lock_source: where the outside locks of jobs come from; it stays open when the worker ends.
-        state: folder in which the worker remembers what the store acknowledged (``docs/rollback.md``); None: it is blind
-            after a restart.
+        state: folder in which the worker remembers what the store acknowledged (``docs/rollback.md``); None: it is blind,
+            which means that after a restart it cannot tell whether the store lost something.
     """
 
     def __init__(

@@ -21,6 +21,7 @@ from noonmark.core.model import (
     Story,
     WorkerInfo,
 )
+from noonmark.core.model.rollback import Epoch
 from noonmark.explain.voice import Voice
 
 
@@ -67,6 +68,7 @@ class Scene:
     duplicates: tuple[int, ...] = ()  # ids that were refused because of this key
     following: Occurrence | None = None  # the next open row of the job, where the newest was asked for
     facts: Mapping[str, Fact] = field(default_factory=dict)  # as they are now, for open rows
+    lost: Epoch | None = None  # the rollback of the store in whose lost range it may have run
 
     @property
     def row(self) -> Occurrence:

@@ -41,8 +41,8 @@ from noonmark.core.model import (
     Settlement,
     State,
 )
-from noonmark.ports.clock import Clock
 from noonmark.core.model.rollback import Claim, Receipt
+from noonmark.ports.clock import Clock
 from noonmark.ports.store import Capability, Store
 from noonmark.testing.builders import LEASE, make_worker
 from noonmark.testing.clock import VirtualClock

@@ -11,7 +11,19 @@ from dataclasses import replace
 
 from noonmark.core import rollback
 from noonmark.core.lifecycle import next_state
-from noonmark.core.model import Act, Acted, AlertWrite, Event, FactWrite, JobRow, Micros, NewOccurrence, Occurrence, Origin, State
+from noonmark.core.model import (
+    Act,
+    Acted,
+    AlertWrite,
+    Event,
+    FactWrite,
+    JobRow,
+    Micros,
+    NewOccurrence,
+    Occurrence,
+    Origin,
+    State,
+)
 from noonmark.core.wellformed import MARKS
 from noonmark.stores.memory.activating import are_frontiers, leave, meet, put
 from noonmark.stores.memory.tables import Tables
@@ -119,9 +131,7 @@ def _release(tables: Tables, wish: Act, now: Micros) -> Acted:
     return _take_up(tables, row, state, Event.RELEASE, "released", wish, now)
 
 
-def _take_up(
-    tables: Tables, row: Occurrence, state: State, event: Event, code: str, wish: Act, now: Micros
-) -> Acted:
+def _take_up(tables: Tables, row: Occurrence, state: State, event: Event, code: str, wish: Act, now: Micros) -> Acted:
     tables.stop_waiting(row.id)
     job = tables.jobs.get(row.job)
     tables.change(

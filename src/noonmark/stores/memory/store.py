@@ -113,9 +113,7 @@ class MemoryStore:
         def run(now: Micros) -> Taken:
             if link is not None and taking.has_due(self._tables, worker, limit, now):
                 proving.check(self._tables, link)
-            taken = taking.take(
-                self._tables, worker, limit=limit, runnable=runnable, look_lease=look_lease, now=now
-            )
+            taken = taking.take(self._tables, worker, limit=limit, runnable=runnable, look_lease=look_lease, now=now)
             if any(not row.looking for row in taken.rows):
                 proving.append(self._tables, link, now)
             return taken

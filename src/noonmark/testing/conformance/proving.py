@@ -415,5 +415,3 @@ def the_server_is_remembered_with_how_far_its_data_reached(harness: Harness) -> 
     first = _prove(harness, at=9).serving
     assert (first.since, first.as_of) == (harness.at(9), harness.at(3))
     assert _prove(harness, at=20).serving == first, "it is the same server still"
-
-
