@@ -35,6 +35,7 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
 from noonmark.core.wellformed import check_act, check_rows, check_settlements
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
@@ -51,6 +52,7 @@ from noonmark.stores.postgres import (
     facts,
     health,
     leases,
+    proving,
     reading,
     requests,
     schema,
@@ -89,6 +91,7 @@ class PostgresStore:
         self._urgent = Pool(address, 1, patience=URGENT_PATIENCE)
         self._ear = Ear(address)
         self._idle: dict[str, Taken] = {}
+        self._serving = ""
         try:
             self._durability = self._pool.run(durability.read)
             self._store_id = self._pool.run(archive.store_id)
@@ -104,7 +107,7 @@ class PostgresStore:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What it can promise as opened; whether it can notify changes with its connection."""
-        promises = {Capability.SHARED, Capability.CALLER_TRANSACTION, *self._durability.capabilities}
+        promises = {Capability.SHARED, Capability.CALLER_TRANSACTION, Capability.PROVES, *self._durability.capabilities}
         if self._ear.works:
             promises.add(Capability.NOTIFY)
         return frozenset(promises)
@@ -140,6 +143,7 @@ class PostgresStore:
         runnable: Mapping[str, Micros],
         look_lease: Micros,
         at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> Taken:
         """Lease what is due; see the port."""
         name, fixed = f"take:{request_id}", self._fixed(at)
@@ -148,7 +152,7 @@ class PostgresStore:
             return idle
 
         def work(session: Session) -> Taken:
-            begun = taking.begin(session, name, worker, limit, fixed)
+            begun = taking.begin(session, name, worker, limit, fixed, link)
             if begun.tx.first is not None:
                 return taking.again(session, worker, begun.tx.first)
             if begun.outlook.must_wake or begun.outlook.must_cancel:
@@ -157,11 +161,11 @@ class PostgresStore:
                     waking.wake(session, fixed)
                 if begun.outlook.must_cancel:
                     waking.cancel_rows_of_the_gone(session, fixed)
-                begun = taking.begin(session, name, worker, limit, fixed)
+                begun = taking.begin(session, name, worker, limit, fixed, link)
             if not begun.due:
                 session.drop_transaction()
                 return self._nothing(name, begun.outlook)
-            return taking.lease(begun, name, worker, runnable, look_lease)
+            return taking.lease(begun, name, worker, runnable, look_lease, link)
 
         return self._run(self._pool, lambda session: _ended(session, work))
 
@@ -173,7 +177,13 @@ class PostgresStore:
         return idle
 
     def settle(
-        self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
+        self,
+        request_id: str,
+        worker: str,
+        items: Sequence[Settlement],
+        *,
+        at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
         check_settlements(items)
@@ -182,14 +192,17 @@ class PostgresStore:
         def work(session: Session) -> list[Settled]:
             plain = [item for item in items if settling.is_plain(item)]
             statements = settling.succeeding(plain, fixed) if plain else []
-            tx, found = Transaction.begin(session, name, fixed, *statements, kept=KEPT)
+            asked = [*statements, *proving.checking(link)]
+            tx, found = Transaction.begin(session, name, fixed, *asked, kept=KEPT)
             if tx.first is not None:
                 return remembered.settled_from_plain(json.loads(tx.first))
+            proving.check(link, found[-1] if link is not None else [])
             done = frozenset((row[0], row[1]) for row in found[1]) if plain else frozenset()
             if done:
                 settling.record(tx, worker, plain, done)
             answers = _answers(tx, worker, items, done)
             requests.remember(tx, name, remembered.settled_to_plain(answers))
+            proving.append(tx, link)
             tx.finish()
             return answers
 
@@ -287,6 +300,23 @@ class PostgresStore:
         """
         check_rows(rows)
         return caller.add_within(self._address, self._store_id, connection, request_id, rows, self._fixed(None))
+
+    # -- the guard (see ports.rollback) --------------------------------------------------------
+
+    def identity(self) -> str:
+        """Return which server the last proof was given before; a link that was made for another one is refused."""
+        return self._serving
+
+    def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
+        """Judge what a writer remembers; see ``ports/rollback.py``."""
+        fixed = self._fixed(at)
+        proof = self._run(self._pool, lambda session: proving.prove(session, self._store_id, claim, fixed))
+        self._serving = proof.serving.identity
+        return proof
+
+    def writers(self) -> list[Writer]:
+        """Read every writer, the one that proved itself last first."""
+        return self._pool.run(proving.writers)
 
     # -- the archive (see ports.archive) -------------------------------------------------------
 
