@@ -34,12 +34,13 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
 from noonmark.core.wellformed import check_act, check_rows, check_settlements
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Finding
 from noonmark.ports.store import Capability
-from noonmark.stores.redis import archive, health, reading, wire
+from noonmark.stores.redis import archive, health, proving, reading, wire
 from noonmark.stores.redis.address import Address
 from noonmark.stores.redis.connection import Link, Wait
 from noonmark.stores.redis.scripts import script
@@ -82,6 +83,7 @@ class RedisStore:
         self._voice = f"{'SPUBLISH' if sharded else 'PUBLISH'} {speaker}"
         self._wake = Wake(self._ear, f"{address.prefix}wake", speaker, sharded=sharded)
         self._idle: dict[str, Taken] = {}
+        self._serving = ""
         self._clock = clock
         if clock is not None:
             self._epoch, self._boot_id = clock.wall() - clock.boot(), clock.boot_id()
@@ -94,7 +96,8 @@ class RedisStore:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What it can promise as opened; NOTIFY only while hints are heard."""
-        return self._promises | {Capability.NOTIFY} if self._wake.works else self._promises
+        promises = self._promises | {Capability.PROVES}
+        return promises | {Capability.NOTIFY} if self._wake.works else promises
 
     def now(self) -> Micros:
         """Return the store's time, UTC microseconds."""
@@ -118,14 +121,17 @@ class RedisStore:
         runnable: Mapping[str, Micros],
         look_lease: Micros,
         at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> Taken:
         """Lease what is due; see the port."""
         name = f"take:{request_id}"
         idle = self._idle.get(name)
         if idle is not None:
             return idle
-        about = [worker, limit, dict(runnable), look_lease]
-        _, now, next_due, rules_version, rows = self._write("take", name, at, about, ())
+        about = [worker, limit, dict(runnable), look_lease, proving.plain(link)]
+        reply = self._write("take", name, at, about, ())
+        proving.check(link, reply)
+        _, now, next_due, rules_version, rows = reply
         taken = Taken(
             rows=tuple(wire.occurrence(*row) for row in rows),
             now=now,
@@ -141,13 +147,21 @@ class RedisStore:
         return taken
 
     def settle(
-        self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
+        self,
+        request_id: str,
+        worker: str,
+        items: Sequence[Settlement],
+        *,
+        at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
         check_settlements(items)
         texts: list[str] = []
-        about = [worker, [wire.settlement(item, texts) for item in items]]
-        return wire.settled(self._once("settle", request_id, at, about, texts), items)
+        about = [worker, [wire.settlement(item, texts) for item in items], proving.plain(link)]
+        reply = self._write("settle", f"settle:{request_id}", at, about, texts)
+        proving.check(link, reply)
+        return wire.settled(reply[1], items)
 
     def renew(self, worker: str, leases: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
         """Extend leases; see the port."""
@@ -276,6 +290,28 @@ class RedisStore:
     def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call back when something became due earlier than known, in this process or another."""
         return self._wake.listen(callback)
+
+    # -- the guard (see ports.rollback) --------------------------------------------------------
+
+    def identity(self) -> str:
+        """Return which server the last proof was given before; a link that was made for another one is refused."""
+        return self._serving
+
+    def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
+        """Judge what a writer remembers; see ``ports/rollback.py``."""
+        proof = proving.prove(
+            lambda about: self._main.run(script("proof"), self._at(at), "", "", wire.dump(about)),
+            lambda about, serving: self._write("prove", "", at, about, (serving,)),
+            lambda name: self.ask("HSETNX", "meta", "store_id", name),
+            claim,
+            self.url,
+        )
+        self._serving = proof.serving.identity
+        return proof
+
+    def writers(self) -> list[Writer]:
+        """Read every writer, the one that proved itself last first."""
+        return proving.writers(self.read("writers", []))
 
     # -- the archive and the doctor ------------------------------------------------------------
 
