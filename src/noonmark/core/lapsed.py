@@ -14,7 +14,7 @@ from typing import Any
 from noonmark.core import rollback
 from noonmark.core.answers import Look
 from noonmark.core.decide import CHECKS
-from noonmark.core.model import Check, Decision, Event, Fact, Job, Micros, Occurrence, Verdict
+from noonmark.core.model import Check, Decision, Event, Fact, Job, Micros, Occurrence, Story, Verdict
 
 HAS_WAITED = frozenset({"holder_alive", "lock_wait", "lock_away"})
 """Codes of a lapsed row that say that its holder, if it was alive, had its lease of time already."""
@@ -27,6 +27,12 @@ class Holder:
     alive: bool | None = None
     waited: bool = False
     name: str = ""
+
+
+def last_holder(story: Story | None) -> str:
+    """Return who held the run that lapsed: the take that found it has put its own name on the row."""
+    lost = [attempt for attempt in story.attempts if attempt.outcome == "lost"] if story is not None else []
+    return max(lost, key=lambda attempt: attempt.fence).worker if lost else ""
 
 
 def judge(

@@ -38,7 +38,6 @@ from noonmark.core.model import (
     Settled,
     Settlement,
     State,
-    Story,
     Verdict,
 )
 from noonmark.engine.alerts import say_alerts, say_decision
@@ -186,7 +185,7 @@ class Looker:
 
     async def _judge_lapsed(self, case: Case, job: Job) -> Decision:
         story = await self._gate.call(self._store.story, case.row.id)
-        name = f"worker:{_last_holder(story)}"
+        name = f"worker:{lapsed.last_holder(story)}"
         facts = await self._gate.call(self._store.facts, [name])
         if case.job_row is not None:
             pause = pause_fact(case.job_row)
@@ -359,12 +358,6 @@ class Looker:
             run.lock_fence, case.hold.run, run.hold = case.hold.fence, run, case.hold
             case.hold = None
         return [run]
-
-
-def _last_holder(story: Story | None) -> str:
-    """Return who held the run that lapsed: the take that found it has put its own name on the row."""
-    lost = [attempt for attempt in story.attempts if attempt.outcome == "lost"] if story is not None else []
-    return max(lost, key=lambda attempt: attempt.fence).worker if lost else ""
 
 
 def _parked(decision: Decision, code: str, detail: Any, until: Micros) -> Decision:

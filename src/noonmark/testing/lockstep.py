@@ -41,13 +41,12 @@ from noonmark.core.model import (
     Settlement,
     State,
 )
-from noonmark.core.model.rollback import Claim, Receipt
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Capability, Store
 from noonmark.testing.builders import LEASE, make_worker
 from noonmark.testing.clock import VirtualClock
 from noonmark.testing.draws import FLAGS, JOBS, KEYS, SLOTS, WORKERS, Leaving, draw_leaving, draw_outcome, draw_row
-from noonmark.testing.twins import Spot, Twin, assert_same
+from noonmark.testing.twins import Spot, Twin, assert_same, proof_of
 
 ACTS = {
     "retry": Event.RETRY,
@@ -221,7 +220,7 @@ class Lockstep(RuleBasedStateMachine):
         """Let a writer prove itself; now and then it remembers a link that the store does not hold."""
         is_lost, epoch = not dice.randint(0, 5), dice.randint(0, 1)
         if all(Capability.PROVES in twin.store.capabilities for twin in self.twins):
-            self._both(lambda twin: _proof(twin, writer, worker, is_lost=is_lost, epoch=epoch, now=self.now))
+            self._both(lambda twin: proof_of(twin, writer, worker, is_lost=is_lost, epoch=epoch, now=self.now))
 
     @rule(dice=DICE, job=st.sampled_from(JOBS), since=st.sampled_from((None, 0, 45, -5)))
     def end_a_job(self, dice: random.Random, job: str, since: int | None) -> None:
@@ -390,20 +389,3 @@ class Lockstep(RuleBasedStateMachine):
             tallies.now, by_state, tallies.due_now, tallies.delayed, tallies.waiting, tallies.earliest_due,
             tallies.stale_refused, tallies.duplicates_refused, alerts, revisions,
         )  # fmt: skip
-
-
-def _proof(twin: Twin, writer: str, worker: str, *, is_lost: bool, epoch: int, now: int) -> Any:
-    """Return what two stores must say alike: hashes hold the store's own name, and servers have names of their own."""
-    store: Any = twin.store
-    head = next((each for each in store.writers() if each.id == writer), None)
-    receipt = None
-    if head is not None:
-        receipt = Receipt(
-            store=store.store_id(),
-            writer=writer,
-            epoch=max(head.epoch - epoch, 0),
-            seq=head.seq + is_lost,
-            hash="f" * 64 if is_lost else head.hash,
-        )
-    proof = store.prove(Claim(writer=writer, worker=worker, receipt=receipt), at=now)
-    return proof.outcome, proof.receipt.seq, proof.receipt.epoch, proof.epochs, proof.serving.as_of, proof.now

@@ -17,7 +17,6 @@ from noonmark.core.model import (
     Acted,
     Activation,
     Added,
-    Event,
     Fact,
     JobRow,
     Micros,
@@ -29,7 +28,6 @@ from noonmark.core.model import (
     Renewed,
     Settled,
     Settlement,
-    State,
     Story,
     Taken,
     Tallies,
@@ -62,14 +60,12 @@ from noonmark.stores.postgres import (
     writing,
 )
 from noonmark.stores.postgres.address import Address
-from noonmark.stores.postgres.desk import KEPT, Desk, Wanted, lay, sit_down
+from noonmark.stores.postgres.desk import KEPT, Desk, Wanted, sit_down
 from noonmark.stores.postgres.link import URGENT_PATIENCE, Pool, Session
 from noonmark.stores.postgres.listening import Ear
 from noonmark.stores.postgres.transaction import NOW, ClockStep, Transaction
 
 Answer = TypeVar("Answer")
-IDLE_REMEMBERED = 256
-"""How many answers of takes that found nothing are remembered: more than a caller repeats, too few to matter."""
 
 
 class PostgresStore:
@@ -90,7 +86,7 @@ class PostgresStore:
         self._pool = Pool(address, address.pool_size)
         self._urgent = Pool(address, 1, patience=URGENT_PATIENCE)
         self._ear = Ear(address)
-        self._idle: dict[str, Taken] = {}
+        self._idle = remembered.IdleTakes()
         self._serving = ""
         try:
             self._durability = self._pool.run(durability.read)
@@ -171,10 +167,7 @@ class PostgresStore:
 
     def _nothing(self, name: str, outlook: taking.Outlook) -> Taken:
         """Remember an idle take here and not in the database: whoever repeats a request does so through this object."""
-        idle = self._idle[name] = outlook.nothing()
-        while len(self._idle) > IDLE_REMEMBERED:
-            self._idle.pop(next(iter(self._idle)), None)
-        return idle
+        return self._idle.keep(name, outlook.nothing())
 
     def settle(
         self,
@@ -200,7 +193,7 @@ class PostgresStore:
             done = frozenset((row[0], row[1]) for row in found[1]) if plain else frozenset()
             if done:
                 settling.record(tx, worker, plain, done)
-            answers = _answers(tx, worker, items, done)
+            answers = settling.answers(tx, worker, items, done)
             requests.remember(tx, name, remembered.settled_to_plain(answers))
             proving.append(tx, link)
             tx.finish()
@@ -399,24 +392,3 @@ def _ended(session: Session, work: Callable[[Session], Answer]) -> Answer:
     if session.in_transaction:
         session.drop_transaction()
     return answer
-
-
-def _answers(
-    tx: Transaction, worker: str, items: Sequence[Settlement], done: frozenset[tuple[int, int]]
-) -> list[Settled]:
-    """Answer the plain successes that went through, and judge the rest on a desk."""
-    left = [item for item in items if not (settling.is_plain(item) and (item.occurrence_id, item.fence) in done)]
-    desk = Desk(tx)
-    if left:
-        lay(desk, settling.wanted(left))
-    answers: list[Settled] = []
-    same: Settled | None = None
-    for item in items:
-        if item.event is Event.SUCCEED and (item.occurrence_id, item.fence) in done and settling.is_plain(item):
-            if same is None or same.fence != item.fence:
-                same = Settled(outcome="applied", fence=item.fence, state=State.SUCCESS)
-            answers.append(same)
-        else:
-            answers.append(settling.judge(desk, worker, item))
-    writing.write(desk)
-    return answers

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from noonmark.core import remembered
 from noonmark.core.model import (
     Act,
     Acted,
@@ -22,7 +23,6 @@ from noonmark.core.model import (
     NewOccurrence,
     Note,
     Occurrence,
-    Origin,
     Query,
     Renewal,
     Renewed,
@@ -46,8 +46,6 @@ from noonmark.stores.redis.connection import Link, Wait
 from noonmark.stores.redis.scripts import script
 from noonmark.stores.redis.wake import Wake
 
-IDLE_REMEMBERED = 256
-"""How many answers of takes that found nothing are remembered: more than a caller repeats, too few to matter."""
 READ_AT_ONCE = 500
 
 
@@ -82,7 +80,7 @@ class RedisStore:
         speaker = uuid.uuid4().hex
         self._voice = f"{'SPUBLISH' if sharded else 'PUBLISH'} {speaker}"
         self._wake = Wake(self._ear, f"{address.prefix}wake", speaker, sharded=sharded)
-        self._idle: dict[str, Taken] = {}
+        self._idle = remembered.IdleTakes()
         self._serving = ""
         self._clock = clock
         if clock is not None:
@@ -138,13 +136,8 @@ class RedisStore:
             next_due=next_due,
             rules_version=rules_version,
         )
-        if (
-            not rows
-        ):  # not kept by the server, so that idling writes nothing; whoever repeats does so through this object
-            self._idle[name] = taken
-            while len(self._idle) > IDLE_REMEMBERED:
-                self._idle.pop(next(iter(self._idle)), None)
-        return taken
+        # An idle take is not kept by the server, so that idling writes nothing; whoever repeats does so through this object.
+        return taken if rows else self._idle.keep(name, taken)
 
     def settle(
         self,
@@ -194,7 +187,7 @@ class RedisStore:
         check_act(act)
         texts: list[str] = []
         detail = json.dumps({"by": act.actor, "reason": act.reason}, ensure_ascii=False)
-        holding = wire.new_row(_holding(request_id, act), texts) if act.kind == "cancel" and act.key else None
+        holding = wire.new_row(wire.holding(request_id, act), texts) if act.kind == "cancel" and act.key else None
         about = [
             act.kind, act.actor, act.reason, act.occurrence_id, act.key, act.job or "", act.effective_at,
             wire.passed_rows(act.passed), wire.new_rows(act.adds, texts), detail, holding,
@@ -384,21 +377,6 @@ class RedisStore:
         if reply[0] == 1:
             self._wake.call()
         return reply
-
-
-def _holding(request_id: str, act: Act) -> NewOccurrence:
-    """Return the row that holds a cancelled key which nobody has created yet; the script puts its own time in."""
-    return NewOccurrence(
-        job=act.job or "",
-        identity=f"x:{request_id}",
-        key=act.key or "",
-        scheduled_for=0,
-        due_at=0,
-        origin=Origin.CANCEL,
-        claim=True,
-        actor=act.actor,
-        note=act.reason,
-    )
 
 
 def _pages(items: Sequence[Any]) -> list[Sequence[Any]]:

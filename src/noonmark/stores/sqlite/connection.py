@@ -231,6 +231,17 @@ def prepare(path: Path, synchronous: str, clock: StoreClock, driver: str = APSW)
             connection.close()
 
 
+def open_links(path: Path, synchronous: str, clock: StoreClock, driver: str) -> tuple[Link, Link, Link]:
+    """Open the file for ordinary verbs, for those that keep a lease alive, and for reads; it is prepared before."""
+    prepare(path, synchronous, clock, driver)
+    courtesy = Courtesy()
+    return (
+        Link(path, synchronous, clock, courtesy, driver=driver),
+        Link(path, synchronous, clock, courtesy, urgent=True, driver=driver),
+        Link(path, synchronous, clock, courtesy, reader=True, driver=driver),
+    )
+
+
 def _connect_when_ours(path: Path, synchronous: str, driver: str) -> AnyConnection:
     """Look before touching: turning somebody else's database into WAL mode would already be damage."""
     if path.exists() and path.stat().st_size > 0:

@@ -59,14 +59,13 @@ from noonmark.stores.sqlite import (
 from noonmark.stores.sqlite import facts as _facts
 from noonmark.stores.sqlite import leases as _leases
 from noonmark.stores.sqlite.clock import StoreClock
-from noonmark.stores.sqlite.connection import Courtesy, Link, file_identity, prepare
+from noonmark.stores.sqlite.connection import Link, file_identity, open_links
 from noonmark.stores.sqlite.transaction import Transaction
 from noonmark.stores.sqlite.wake import Wake
 
 Answer = TypeVar("Answer")
-IDLE_REMEMBERED = 256
-"""How many answers of takes that found nothing are remembered: more than a caller repeats, too few to matter."""
 SYNCHRONOUS = ("FULL", "NORMAL", "OFF")
+ALWAYS = frozenset({Capability.SHARED, Capability.DURABLE_PROCESS, Capability.CALLER_TRANSACTION, Capability.PROVES})
 
 
 class SqliteStore:
@@ -103,16 +102,12 @@ class SqliteStore:
         self._open()
         self._wake = Wake(self._path)
         self._lookout = caller.Lookout(self._is_committed, self._wake.tell)
-        self._idle: dict[str, Taken] = {}
+        self._idle = remembered.IdleTakes()
 
     def _open(self) -> None:
-        path, synchronous, clock, driver = self._path, self._synchronous, self._clock, self._driver
-        prepare(path, synchronous, clock, driver)
-        self._identity, courtesy = file_identity(path), Courtesy()
-        # Those of before are left to whoever uses one this moment, and closed by the collector after that.
-        self._main = Link(path, synchronous, clock, courtesy, driver=driver)
-        self._urgent = Link(path, synchronous, clock, courtesy, urgent=True, driver=driver)
-        self._reader = Link(path, synchronous, clock, courtesy, reader=True, driver=driver)
+        # Links of before are left to whoever uses one this moment, and closed by the collector after that.
+        links = open_links(self._path, self._synchronous, self._clock, self._driver)
+        self._identity, self._main, self._urgent, self._reader = file_identity(self._path), *links
 
     @property
     def url(self) -> str:
@@ -122,12 +117,8 @@ class SqliteStore:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What it can promise as opened."""
-        promises = {Capability.SHARED, Capability.DURABLE_PROCESS, Capability.CALLER_TRANSACTION, Capability.PROVES}
-        if self._synchronous == "FULL":
-            promises.add(Capability.DURABLE_HOST)
-        if self._wake.works:
-            promises.add(Capability.NOTIFY)
-        return frozenset(promises)
+        durable = {Capability.DURABLE_HOST} if self._synchronous == "FULL" else set()
+        return ALWAYS | durable | ({Capability.NOTIFY} if self._wake.works else set())
 
     def now(self) -> Micros:
         """Return the store's time, UTC microseconds."""
@@ -200,18 +191,12 @@ class SqliteStore:
         return taken
 
     def _take_nothing(self, name: str, worker: str, at: Micros | None) -> Taken | None:
-        """Answer a take when nothing is due, without a write; None when there is work, or an earlier answer.
-
-        The answer is remembered here and not in the file: whoever repeats a request does so through this object.
-        """
+        """Answer a take when nothing is due, without a write; None when there is work, or an earlier answer."""
         with self._main.read() as connection:
             now = self._clock.read(connection) if at is None else at
             if now is None or requests.is_known(connection, name) or taking.has_work(connection, worker, now):
                 return None
-            idle = self._idle[name] = taking.nothing(connection, worker, now)
-        while len(self._idle) > IDLE_REMEMBERED:
-            self._idle.pop(next(iter(self._idle)), None)
-        return idle
+            return self._idle.keep(name, taking.nothing(connection, worker, now))
 
     def settle(
         self,

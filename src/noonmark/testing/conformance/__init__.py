@@ -27,6 +27,7 @@ def cases() -> list[Case]:
         adding,
         frontier,
         gates,
+        letting_go,
         marks,
         notes,
         pausing,
@@ -60,6 +61,7 @@ def cases() -> list[Case]:
         reads,
         tallies,
         proving,
+        letting_go,
     )
     return [case for topic in topics for case in collect(topic)]
 
