@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import threading
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ from noonmark.core.model import Query
 from noonmark.core.model.rollback import Epoch
 from noonmark.engine.worker import Worker
 from noonmark.ports.store import Store
+from noonmark.testing.servers import start_postgres, start_redis
 
 
 class Place(Protocol):
@@ -131,3 +133,51 @@ class Office:
         """Stop everything."""
         self.stop()
         self.desk.close()
+
+
+class PostgresPlace:
+    """A PostgreSQL server whose data folder is copied, and copied back."""
+
+    def __init__(self, _folder: Path) -> None:
+        self._server = start_postgres()
+        self._copy = self._server.folder / "kept"
+        self.url = self._server.url_with(schema="rollbacks")
+
+    def keep(self) -> None:
+        self._server.stop()
+        self._cp(self._server.data, self._copy)
+        self._server.start()
+
+    def put_back(self) -> None:
+        self._server.kill()
+        shutil.rmtree(self._server.data)
+        self._cp(self._copy, self._server.data)
+        self._server.start()
+
+    @staticmethod
+    def _cp(source: Path, target: Path) -> None:
+        subprocess.run(["cp", "-a", str(source), str(target)], check=True, timeout=60)
+
+    def close(self) -> None:
+        self._server.close()
+
+
+class ValkeyPlace:
+    """A Valkey server that is restarted from an older dump."""
+
+    def __init__(self, _folder: Path) -> None:
+        self._server = start_redis(options={"save": "", "appendonly": "no"})
+        self._dump, self._copy = self._server.folder / "dump.rdb", self._server.folder / "kept.rdb"
+        self.url = self._server.url
+
+    def keep(self) -> None:
+        self._server.command("SAVE")
+        shutil.copy(self._dump, self._copy)
+
+    def put_back(self) -> None:
+        self._server.kill()
+        shutil.copy(self._copy, self._dump)
+        self._server.start()
+
+    def close(self) -> None:
+        self._server.close()

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from fleet import wait_for
-from rollbacks import Office, Place, SqlitePlace
+from rollbacks import Office, Place, PostgresPlace, SqlitePlace, ValkeyPlace
 
 from noonmark import State
 from noonmark.core.model import Query
 
-PLACES: dict[str, Callable[[Path], Place]] = {"sqlite": SqlitePlace}
+PLACES: dict[str, Callable[[Path], Place]] = {"sqlite": SqlitePlace, "postgres": PostgresPlace, "valkey": ValkeyPlace}
 
 
 @pytest.fixture(params=sorted(PLACES))
