@@ -16,6 +16,7 @@ $(READY): pyproject.toml apps/researchcopilot/pyproject.toml constraints.txt
 	  echo "Say which to use: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,dev]' --editable apps/researchcopilot
+	@echo "noonmark is in $(BIN). So that this shell finds it: . $(BIN)/activate"
 	@touch $@
 
 demo: $(READY)

@@ -8,6 +8,7 @@ end of the run names what was missing.  With NOONMARK_SERVERS=all they are requi
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,9 @@ _STATE = tempfile.TemporaryDirectory(prefix="noonmark-state-")
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["XDG_STATE_HOME"] = _STATE.name  # what workers remember of a test's store is gone with the tests
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Started in the background of a script, where Ctrl-C is ignored; what the tests start must hear it all the same.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
         "markers", 'server(kind, which): runs where that server is; which = "second" is no wheel\'s'
     )

@@ -34,7 +34,7 @@ class Kind:
 
 KINDS = {
     "postgres": Kind("postgres", start_postgres, b"COMMIT"),
-    "valkey": Kind("valkey", lambda: start_redis(kind="valkey", options=APPENDS), b"EVALSHA", {}),
+    "valkey": Kind("valkey", lambda: start_redis(kind="valkey", options=APPENDS), b"EVALSHA"),
 }
 
 

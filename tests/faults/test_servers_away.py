@@ -12,6 +12,8 @@ from fleet import Fleet, wait_for
 from sites import KINDS, Site
 
 from noonmark import Scheduler, StoreUnreachable, manual
+from noonmark.core.model import SECOND
+from noonmark.explain.outages import Outage, outages
 
 
 @pytest.fixture(scope="module", params=sorted(KINDS))
@@ -28,6 +30,13 @@ def test_a_server_that_is_killed_and_comes_back_on_its_port(site: Site) -> None:
         time.sleep(3)
         site.server.start()
         back.append(time.monotonic())
+    seen = wait_for(lambda: _all_three(site), at_most=20, what="what each worker wrote down about the outage")
+    assert all(2 <= (outage.end - outage.start) / SECOND < 8 for outage in seen), seen
+
+
+def _all_three(site: Site) -> tuple[Outage, ...]:
+    found = outages(site.store, site.store.workers(), site.begun)
+    return found if len({outage.worker for outage in found}) == 3 else ()
 
 
 def test_a_server_that_is_shut_down_in_order_and_started_again(site: Site) -> None:

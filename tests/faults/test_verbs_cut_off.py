@@ -42,7 +42,7 @@ class Line:
     def running(self) -> Occurrence:
         """Bring a new row to RUNNING for the worker w1."""
         self.added()
-        return self.direct.take(name(), "w1", limit=1, runnable={"job": 30 * SECOND}, look_lease=LOOK_LEASE).rows[0]
+        return self.direct.take(name(), "w1", limit=1, runnable={"job": LONG}, look_lease=LOOK_LEASE).rows[0]
 
     def added(self) -> int:
         return self.direct.add(name(), [make_caller_row(name(), at=self.direct.now())])[0].id
@@ -50,6 +50,10 @@ class Line:
     def close(self) -> None:
         self.store.close()
         self.direct.close()
+
+
+LONG = 3600 * SECOND
+"""A lease that outlives the file: a run left behind by one test must not become due in the middle of another."""
 
 
 def name() -> str:
@@ -113,7 +117,7 @@ def a_take(line: Line) -> tuple[Callable[[], Any], Callable[[Any], bool]]:
     request, id_ = name(), line.added()
 
     def take() -> Any:
-        return line.store.take(request, "w1", limit=10, runnable={"job": 30 * SECOND}, look_lease=LOOK_LEASE)
+        return line.store.take(request, "w1", limit=10, runnable={"job": LONG}, look_lease=LOOK_LEASE)
 
     def is_so(answer: Any) -> bool:
         row = line.row(id_)
@@ -132,7 +136,7 @@ def a_settle(line: Line) -> tuple[Callable[[], Any], Callable[[Any], bool]]:
 
 def a_renewal(line: Line) -> tuple[Callable[[], Any], Callable[[Any], bool]]:
     row = line.running()
-    wanted = [Renewal(occurrence_id=row.id, fence=row.fence, lease=3600 * SECOND)]
+    wanted = [Renewal(occurrence_id=row.id, fence=row.fence, lease=LONG)]
     return (
         lambda: line.store.renew("w1", wanted),
         lambda answer: not answer.lost and (line.row(row.id).due_at or 0) > line.direct.now() + 3000 * SECOND,

@@ -216,24 +216,24 @@ STORE: tuple[Reason, ...] = (
     ),
     reason(
         "held_rollback",
-        "Held: the store lost what it held [between {from:moment} and {until:moment}], and this may have run in it.",
-        "已扣住：存储丢失了[ {from:moment} 至 {until:moment} ]的数据，它可能已在其间运行过。",
+        "Held: the store lost what it held[ between {from:moment} and {until:moment}], and this may have run in it.",
+        "已扣住：存储丢失了[ {from:moment} 至 {until:moment} 的]数据，它可能已在其间运行过。",
         LEDGER,
     ),
     reason(
         "restored_epoch",
-        "Started, and this may be a repeat: the store lost what it held [between {from:moment} and {until:moment}].",
-        "已开始，但这可能是重复：存储丢失了[ {from:moment} 至 {until:moment} ]的数据。",
+        "Started, and this may be a repeat: the store lost what it held[ between {from:moment} and {until:moment}].",
+        "已开始，但这可能是重复：存储丢失了[ {from:moment} 至 {until:moment} 的]数据。",
         LEDGER,
     ),
     reason(
         "store_rolled_back",
         (
-            "The store went back in time: what it held [between {from:moment} and {until:moment}] is gone[, as writer "
+            "The store went back in time: what it held[ between {from:moment} and {until:moment}] is gone[, as writer "
             "{writer} proved]. What may have run in it is held for a person."
         ),
         (
-            "存储发生回退：[ {from:moment} 至 {until:moment} ]的数据已丢失[（由写入者 {writer} 证实）]。"
+            "存储发生回退：[{from:moment} 至 {until:moment} 的]数据已丢失[（由写入者 {writer} 证实）]。"
             "其间可能运行过的工作已扣住，等待人工处理。"
         ),
         LEDGER,

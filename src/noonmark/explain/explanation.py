@@ -22,6 +22,7 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import Epoch
+from noonmark.explain.outages import Outage
 from noonmark.explain.voice import Voice
 
 
@@ -69,6 +70,9 @@ class Scene:
     following: Occurrence | None = None  # the next open row of the job, where the newest was asked for
     facts: Mapping[str, Fact] = field(default_factory=dict)  # as they are now, for open rows
     lost: Epoch | None = None  # the rollback of the store in whose lost range it may have run
+    outages: tuple[Outage, ...] = ()  # times away of the store since the occurrence was due
+    in_progress: Mapping[str, int] = field(default_factory=dict)  # worker -> its runs, where a row is overdue
+    processes: Mapping[str, bool] = field(default_factory=dict)  # worker -> does its process live?  This machine's only
 
     @property
     def row(self) -> Occurrence:

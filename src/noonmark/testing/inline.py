@@ -16,7 +16,7 @@ from noonmark.core.model import Micros
 from noonmark.engine.callbacks import Callbacks
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.executor import Inbox, execute_async, execute_sync
-from noonmark.engine.gate import Outage, backoff
+from noonmark.engine.gate import Away, Outage, backoff
 from noonmark.engine.runs import Run
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
@@ -43,6 +43,10 @@ class DirectGate:
         """Boot-clock moment since which the store does not answer, None while it does."""
         return self._outage.since
 
+    def over(self) -> list[Away]:
+        """Return, once each, the times when the store was away that are over."""
+        return self._outage.over()
+
     def before(self, verb: str, act: Callable[[], None]) -> None:
         """Do something at the very moment before the next call of a verb."""
         self._before[verb].append(act)
@@ -60,6 +64,7 @@ class DirectGate:
         failures = 0
         while True:
             await asyncio.sleep(self._dice.random() * self._latency / 1e6)
+            self._outage.asks()
             try:
                 answer = self._do(verb, *args, **kwargs)
             except StoreUnusable:

@@ -28,6 +28,15 @@ SHOWN = 20
 ACTIONS = {"show": 0, "release": 0, "export": 1, "import": 1}
 """What can be done, and how many names may follow."""
 
+STEPS = {
+    "mark": "ledger_mark",
+    "make": "ledger_make",
+    "there": "ledger_there",
+    "kept": "ledger_kept",
+    "no_success": "ledger_no_success",
+}
+"""What an import does with an outcome, and the words for how many."""
+
 
 @click.command(cls=Command)
 @click.argument("words", nargs=-1, required=True, metavar="[show | release | export [FILE] | import FILE]")
@@ -146,9 +155,9 @@ def _epoch(here: Session, epoch: Epoch) -> str:
     )
     if epoch.released_at is not None:
         at = voice.moment(epoch.released_at)
-        return f"{said}\n{here.word('ledger_released_by', by=epoch.released_by, at=at, reason=epoch.reason)}"
-    if epoch.released_jobs:
-        return f"{said}\n{here.word('ledger_released_jobs', jobs=', '.join(sorted(epoch.released_jobs)))}"
+        said += "\n" + here.word("ledger_released_by", by=epoch.released_by, at=at, reason=epoch.reason)
+    elif epoch.released_jobs:
+        said += "\n" + here.word("ledger_released_jobs", jobs=", ".join(sorted(epoch.released_jobs)))
     return said
 
 
@@ -179,7 +188,7 @@ def _release(here: Session, job: str, as_: str | None, reason: str | None) -> in
     plain = {"v": 1, "outcome": outcome, "rows": answer.rows, "left": list(answer.left)}
     left = ", ".join(f"r{number}" for number in answer.left[:SHOWN])
     said = here.word("ledger_let_run" if as_ == "run" else "ledger_marked", rows=answer.rows)
-    here.emit(plain, lambda: f"{said}\n{here.word('ledger_left', left=left)}" if answer.left else said)
+    here.emit(plain, lambda: said + "\n" + here.word("ledger_left", left=left) if answer.left else said)
     return problems.REFUSED if answer.left else problems.OK
 
 
@@ -245,9 +254,8 @@ def _import(here: Session, file: str, *, go: bool) -> int:
     counts = Counter(step.what for step in steps)
     if go:
         counts = mending.carry_out(here.store, steps, here.request_id, actor=here.actor)
-    names = ("mark", "make", "there", "kept", "no_success")
-    plain = {"v": 1, "done": go, "store": export.store, **{name: counts.get(name, 0) for name in names}}
-    said = "\n".join(here.word(f"ledger_{name}", count=counts[name]) for name in names if counts.get(name))
+    plain = {"v": 1, "done": go, "store": export.store, **{name: counts.get(name, 0) for name in STEPS}}
+    said = "\n".join(here.word(word, count=counts[name]) for name, word in STEPS.items() if counts.get(name))
     remark = here.word("ledger_done" if go else "ledger_dry")
     here.emit(plain, lambda: f"{said}\n{remark}" if said else here.word("ledger_nothing_in"))
     return problems.OK

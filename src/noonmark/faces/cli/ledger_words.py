@@ -57,3 +57,58 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
         "盲 worker（没有状态目录，重启后无法得知存储是否丢失数据）：{names}",
     ),
 }
+
+LEDGER_TROUBLES: dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = {
+    "ledger_which": (
+        ("say what to do: show, release, export [FILE] or import FILE", "", "noonmark ledger show"),
+        ("请指明要做什么：show、release、export [文件] 或 import 文件", "", "noonmark ledger show"),
+    ),
+    "ledger_release_how": (
+        (
+            "say how the held rows are to be released, and why",
+            "only a person knows whether they ran in what the store lost",
+            "noonmark ledger release --as run|done --reason WHY, perhaps with --job JOB",
+        ),
+        (
+            "请指明如何放行以及原因",
+            "只有人知道它们是否在存储丢失的时段里运行过",
+            "noonmark ledger release --as run|done --reason 原因，可加 --job 任务",
+        ),
+    ),
+    "ledger_no_job": (
+        ("there is no job {job}", "", "noonmark jobs lists them"),
+        ("没有任务 {job}", "", "noonmark jobs 可列出"),
+    ),
+    "ledger_no_guard": (
+        ("this store has no name of its own, so its ledger cannot be exported", "", "ask whoever makes it"),
+        ("该存储没有自己的标识，无法导出账本", "", "请询问其作者"),
+    ),
+    "ledger_no_state": (
+        (
+            "no worker of this host has a state folder for this store in {folder}",
+            "it ran on another host, as another user, or blind",
+            "run it where the worker ran, or name the folder: --from-state DIR",
+        ),
+        (
+            "{folder} 里没有本机 worker 关于该存储的状态目录",
+            "它在别的主机或以别的用户运行过，或是盲 worker",
+            "请在 worker 所在处执行，或指明目录：--from-state 目录",
+        ),
+    ),
+    "ledger_there": (
+        ("{file} is there already", "an export never overwrites", "name another file"),
+        ("{file} 已存在", "导出从不覆盖", "请换一个文件名"),
+    ),
+    "ledger_file": (
+        ("cannot use the file {file}", "{error}", "name another one"),
+        ("无法使用文件 {file}", "{error}", "请换一个文件"),
+    ),
+    "ledger_broken": (
+        (
+            "{file} is no ledger as it was written",
+            "{error}",
+            "export it again: noonmark ledger export FILE",
+        ),
+        ("{file} 不是原样的账本", "{error}", "请重新导出：noonmark ledger export 文件"),
+    ),
+}

@@ -29,7 +29,7 @@ SHOWN: dict[str, tuple[str, str]] = {
     "timeout": ("timeout", "时限"),
     "lease": ("lease", "租约"),
     "on_lost": ("worker lost", "失联时"),
-    "on_rollback": ("store lost data", "存储丢数据时"),
+    "on_rollback": ("rolled back", "存储回退时"),
     "overlap": ("overlap", "重叠"),
     "lock": ("lock", "外部锁"),
     "scope": ("scope", "范围"),

@@ -5,10 +5,13 @@ Rule of the file: only text.  Both languages have the same names in braces, whic
 
 from __future__ import annotations
 
-Words = tuple[str, str, str]
+from noonmark.faces.cli.demo_trouble_words import DEMO_TROUBLES, Words
+from noonmark.faces.cli.ledger_words import LEDGER_TROUBLES
 
 TROUBLES: dict[str, tuple[Words, Words]] = {
-    "told": (("{what}", "{why}", "{do}"), ("{what}", "{why}", "{do}")),
+    **LEDGER_TROUBLES,
+    "usage": (("{what}", "", "{command} --help"), ("{what}", "", "{command} --help")),
+    "interrupted": (("interrupted", "", "run it again"), ("已中断", "", "请重新执行")),
     # -- the store
     "memory_store": (
         (
@@ -40,6 +43,14 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("cannot open the store {url}", "{error}", "name the store with --url or NOONMARK_URL"),
         ("无法打开存储 {url}", "{error}", "请用 --url 或 NOONMARK_URL 指明存储"),
     ),
+    "store_url": (
+        ("{error}", "", "name the store with --url or NOONMARK_URL"),
+        ("{error}", "", "请用 --url 或 NOONMARK_URL 指明存储"),
+    ),
+    "driver_missing": (
+        ("{needs}", "it is not installed for this Python", "{how}"),
+        ("{needs}", "当前 Python 没有安装它", "{how}"),
+    ),
     "store_unusable": (
         ("{error}", "", "or name another store with --url"),
         ("{error}", "", "或用 --url 指定另一个存储"),
@@ -47,58 +58,6 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
     "store_away": (
         ("{error}", "", "try again, or name another store with --url"),
         ("{error}", "", "请重试，或用 --url 指定另一个存储"),
-    ),
-    "ledger_which": (
-        ("say what to do: show, release, export [FILE] or import FILE", "", "noonmark ledger show"),
-        ("请指明要做什么：show、release、export [文件] 或 import 文件", "", "noonmark ledger show"),
-    ),
-    "ledger_release_how": (
-        (
-            "say how the held rows are to be released, and why",
-            "only a person knows whether they ran in what the store lost",
-            "noonmark ledger release --as run|done --reason WHY, perhaps with --job JOB",
-        ),
-        (
-            "请指明如何放行以及原因",
-            "只有人知道它们是否在存储丢失的时段里运行过",
-            "noonmark ledger release --as run|done --reason 原因，可加 --job 任务",
-        ),
-    ),
-    "ledger_no_job": (
-        ("there is no job {job}", "", "noonmark jobs lists them"),
-        ("没有任务 {job}", "", "noonmark jobs 可列出"),
-    ),
-    "ledger_no_guard": (
-        ("this store has no name of its own, so its ledger cannot be exported", "", "ask whoever makes it"),
-        ("该存储没有自己的标识，无法导出账本", "", "请询问其作者"),
-    ),
-    "ledger_no_state": (
-        (
-            "no worker of this host has a state folder for this store in {folder}",
-            "it ran on another host, as another user, or blind",
-            "run it where the worker ran, or name the folder: --from-state DIR",
-        ),
-        (
-            "{folder} 里没有本机 worker 关于该存储的状态目录",
-            "它在别的主机或以别的用户运行过，或是盲 worker",
-            "请在 worker 所在处执行，或指明目录：--from-state 目录",
-        ),
-    ),
-    "ledger_there": (
-        ("{file} is there already", "an export never overwrites", "name another file"),
-        ("{file} 已存在", "导出从不覆盖", "请换一个文件名"),
-    ),
-    "ledger_file": (
-        ("cannot use the file {file}", "{error}", "name another one"),
-        ("无法使用文件 {file}", "{error}", "请换一个文件"),
-    ),
-    "ledger_broken": (
-        (
-            "{file} is no ledger as it was written",
-            "{error}",
-            "export it again: noonmark ledger export FILE",
-        ),
-        ("{file} 不是原样的账本", "{error}", "请重新导出：noonmark ledger export 文件"),
     ),
     "store_which": (
         (
@@ -247,6 +206,10 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ),
         ("{first} 与 {second} 指的是两样东西", "一次只解释一次触发", "请去掉其中之一"),
     ),
+    "occurrence_elsewhere": (
+        ("r{number} is of {other}, not of {job}", "", "leave {job} out, or name another occurrence"),
+        ("r{number} 属于 {other}，不属于 {job}", "", "请去掉 {job}，或换一个触发编号"),
+    ),
     "bad_time": (
         ("{option}: {error}", "", "write a time as 2026-11-28T18:30, or a date as 2026-11-28"),
         ("{option}：{error}", "", "时间请写成 2026-11-28T18:30，日期写成 2026-11-28"),
@@ -274,6 +237,54 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
     "bad_param": (
         ("--param {text!r} has no name and value", "", "write --param channel=ops"),
         ("--param {text!r} 没有名字和取值", "", "请写成 --param channel=ops"),
+    ),
+    "param_twice": (
+        ("--param {param} is given twice", "a run has one value for each param", "leave one of them out"),
+        ("--param {param} 给了两次", "一次运行中每个参数只有一个值", "请去掉其中之一"),
+    ),
+    "param_missing": (
+        ("{job} needs {names}", 'its {part} is made of it: "{template}"', "add {add}"),
+        ("{job} 需要 {names}", "它的{part}由此构成：“{template}”", "请加上 {add}"),
+    ),
+    "param_misspelt": (
+        ("{job} needs {names}, not {given}", 'its {part} is made of it: "{template}"', "write {add}"),
+        ("{job} 需要的是 {names}，不是 {given}", "它的{part}由此构成：“{template}”", "请写 {add}"),
+    ),
+    "param_needed": (
+        ("{job} needs {names}", "its function has no default for it", "add {add}"),
+        ("{job} 需要 {names}", "它的函数没有给出默认值", "请加上 {add}"),
+    ),
+    "param_unknown": (
+        ("{job} does not take {names}", "it takes: {known}", "leave it out, or let its function take it"),
+        ("{job} 不接受 {names}", "它接受：{known}", "请去掉它，或让其函数接受它"),
+    ),
+    "param_near": (
+        (
+            "{job} does not take {names}",
+            "it takes: {known}",
+            "did you mean {near}? write --param {near}=… instead of {name}",
+        ),
+        ("{job} 不接受 {names}", "它接受：{known}", "是否想写 {near}？请用 --param {near}=… 代替 {name}"),
+    ),
+    "option_goes_with": (
+        ("{option} goes with {other}", "alone it would change nothing", "leave it out, or add {other}"),
+        ("{option} 要与 {other} 一起使用", "单独使用没有作用", "请去掉它，或加上 {other}"),
+    ),
+    "option_without": (
+        ("{option} and {other} exclude each other", "one of the two would be ignored", "leave one of them out"),
+        ("{option} 与 {other} 不能同时使用", "其中之一会被忽略", "请去掉其中之一"),
+    ),
+    "now_reads_only": (
+        (
+            "--now only goes with what reads",
+            "what is done is done at the store's time, and recorded at that time",
+            "leave --now out; run takes it with --dry-run",
+        ),
+        (
+            "--now 只能用于查看",
+            "执行的操作总以存储的时间为准，并按该时间记录",
+            "请去掉 --now；run 可与 --dry-run 一起使用",
+        ),
     ),
     "again_reason": (
         (
@@ -336,45 +347,5 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("cannot write into {folder}: {error}", "", "choose a folder that you may write to: noonmark init FOLDER"),
         ("无法写入 {folder}：{error}", "", "请选一个可写的目录：noonmark init 目录"),
     ),
-    # -- the demo
-    "demo_file": (
-        ("{folder} is a file", "", "name a folder for the demo: --dir FOLDER"),
-        ("{folder} 是一个文件", "", "请为演示指定一个目录：--dir 目录"),
-    ),
-    "demo_not_ours": (
-        (
-            "{folder} is not empty, and not from a demo",
-            "the demo removes nothing that it did not write",
-            "name another folder: --dir FOLDER",
-        ),
-        ("{folder} 不是空目录，也不是演示留下的", "演示不删除不是它写的东西", "请换一个目录：--dir 目录"),
-    ),
-    "demo_url": (
-        (
-            "the demo cannot make a namespace of its own at {url}",
-            "on a server it plays in a fresh schema (PostgreSQL) or namespace (Redis) and erases it at the end",
-            "leave --url out, and --dir says where it writes its file",
-        ),
-        (
-            "演示无法在 {url} 建立自己的命名空间",
-            "在服务器上它使用新的 schema（PostgreSQL）或 namespace（Redis），结束时清除",
-            "请去掉 --url，用 --dir 指定写文件的目录",
-        ),
-    ),
-    "demo_no_folder": (
-        ("cannot make the folder {folder}: {error}", "", "name another: --dir FOLDER"),
-        ("无法创建目录 {folder}：{error}", "", "请换一个：--dir 目录"),
-    ),
-    "demo_no_app": (
-        (
-            "the demo's application, ResearchCopilot, is not in this installation",
-            "",
-            "install noonmark from its wheel, or run the demo in a checkout: make demo",
-        ),
-        (
-            "演示用的应用 ResearchCopilot 不在本安装中",
-            "",
-            "请从 wheel 安装 noonmark，或在源码目录运行：make demo",
-        ),
-    ),
+    **DEMO_TROUBLES,
 }

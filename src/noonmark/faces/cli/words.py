@@ -40,6 +40,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "Nothing is coming: no job in this store has a schedule.",
         "没有后续时刻：该存储中没有带时间表的任务。",
     ),
+    "nothing_comes_app": ("Nothing is coming: no job there has a schedule.", "没有后续时刻：其中没有带时间表的任务。"),
     "nothing_fits": ("Nothing is recorded that fits.", "没有符合条件的记录。"),
     "times_are": ("times are {zone}", "时间均为 {zone}"),
     "times_differ": (
@@ -115,6 +116,16 @@ WORDS: dict[str, tuple[str, str]] = {
     "held_there": ("is already there, {state}", "已经存在，{state}"),
     "held": ("is held", "已被占有"),
     "would": ("{job} {key}: {verdict}", "{job} {key}：{verdict}"),
+    "no_params": ("none", "无"),
+    "params_unchecked": (
+        "{names}: the rule of {job} names no such param; whether its function takes it is seen with --app APP",
+        "{names}：{job} 的规则中没有这个参数；它的函数是否接受，可用 --app APP 检查",
+    ),
+    "part_key": ("key", "键"),
+    "part_flag": ("flag", "标志"),
+    "part_date": ("condition's date", "条件的日期"),
+    "part_subject": ("condition's subject", "条件的对象"),
+    "part_lock": ("lock", "锁"),
     # -- rules, dev, init
     "rules_ok": ("{name} loads, jobs: {count}", "{name} 可以加载，任务 {count} 个"),
     "rule_change": ("{job}  {change}  revision {revision}", "{job}  {change}  修订 {revision}"),

@@ -338,6 +338,7 @@ class MemoryStore:
                 return cast(Answer, known[1])
             before = self._earliest()
             answer = run(now)
+            self._tables.pass_slots_on(now)
             self._answers[(verb, request_id)] = (now, answer)
             self._forget(now)
             after = self._earliest()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from noonmark.core.model import HOUR, SECOND, Settled, State
-from noonmark.stores.sqlite import SqliteStore, requests
+from noonmark.core.model import HOUR, SECOND
+from noonmark.stores.sqlite import SqliteStore
 from noonmark.testing.builders import make_activation, make_worker
 from noonmark.testing.clock import VirtualClock
 
@@ -29,13 +29,6 @@ def test_a_busy_store_forgets_as_fast_as_it_remembers(store: SqliteStore, clock:
         store.signal(f"s{n}", [])
         clock.advance(HOUR // 200)
     assert _kept(store) < 500
-
-
-def test_five_hundred_equal_answers_are_one_sentence() -> None:
-    answers = [Settled(outcome="applied", fence=7, state=State.SUCCESS) for _ in range(500)]
-    answers.append(Settled(outcome="changed", changed=("window",), state=State.PENDING))
-    plain = requests.settled_to_plain(answers)
-    assert len(plain) == 2
 
 
 def test_an_activation_repeats_its_first_answer_after_later_revisions(store: SqliteStore) -> None:
