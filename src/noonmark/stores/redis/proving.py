@@ -15,8 +15,7 @@ from typing import Any
 from noonmark.core import rollback
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Serving, Writer
 from noonmark.ports.rollback import ChainBroken
-from noonmark.ports.store import StoreUnreachable
-from noonmark.stores.redis import wire
+from noonmark.stores.redis import errors, wire
 
 JUDGED_AGAIN = 50
 """How often a claim is judged anew because something moved in between."""
@@ -81,7 +80,7 @@ def prove(
                 epochs=judged.epochs,
                 now=now,
             )
-    raise StoreUnreachable(f"{url}: other proofs kept coming in between. Repeat.")
+    raise errors.unreachable(url, "other transactions kept coming in between")
 
 
 def _plain(writer: Writer) -> list[Any]:
