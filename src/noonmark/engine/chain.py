@@ -21,7 +21,7 @@ from noonmark.engine.statefolder import StateFolder, Witness
 from noonmark.ports.rollback import ChainBroken, Guarded
 from noonmark.ports.store import Capability, Store, StoreUnreachable
 
-ASK_AGAIN: Micros = SECOND // 20
+ASK_AGAIN: Micros = SECOND // 10
 """While others are waited for: how often they are asked about."""
 PROOFS_BORNE = 5
 SENT_REMEMBERED = 64
@@ -67,16 +67,31 @@ class ChainedStore:
         self._asked_at: Micros = 0
         self._epoch_at: Micros = 0
         self._offset: Micros = 0
+        self._proved_at: Micros = 0
         self._rolled_back = False
         self._sent: dict[str, ChainLink] = {}  # by request: a repeat goes with the link of the first time
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
+    @property
+    def is_older(self) -> bool:
+        """True while nobody has asked ``came_back_older`` about a rollback."""
+        return self._rolled_back
+
     def came_back_older(self) -> bool:
         """True once after a rollback was found: what was declared may be lost, too."""
         rolled_back, self._rolled_back = self._rolled_back, False
         return rolled_back
+
+    @property
+    def is_quiet(self) -> bool:
+        """True when no batch has proved anything for a third of the ttl: others may be waiting for us, or all be lost."""
+        return self._proves and self._boot() - self._proved_at >= self._ttl // 3
+
+    def prove(self) -> None:
+        """Ask whether what was acknowledged is still there."""
+        self._prove()
 
     def close_memory(self) -> None:
         """Let another process be this writer."""
@@ -172,6 +187,7 @@ class ChainedStore:
         receipt = self._receipt
         if link.before != receipt.hash:
             return receipt.at  # proved anew meanwhile: the store knows better than an answer that comes late
+        self._proved_at = self._boot()
         at = now or self._store_now()
         self._witness.keep(replace(receipt, seq=link.seq, hash=link.hash, at=at))
         return at
@@ -216,7 +232,8 @@ class ChainedStore:
                 proof = self._ask(witness)
             is_first = self._witness is None
             self._witness = witness
-            self._offset = proof.now - self._boot()
+            self._proved_at = self._boot()
+            self._offset = proof.now - self._proved_at
             witness.keep(proof.receipt)
             self._note(proof, witness.writer)
             if is_first:

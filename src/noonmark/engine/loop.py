@@ -90,6 +90,7 @@ class Engine:
         self._worker = info.id
         self._concurrency = concurrency
         self._observer = observer
+        self._ttl = heartbeat_ttl
         self._zone = zone
         self._expect_renewal = expect_renewal
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -197,7 +198,7 @@ class Engine:
                 await self._farewell.say_ended()
                 return
             taking = asyncio.create_task(self._taking())
-            steps = (self._settling, self._roster.watch, self._tending, self._farewell.desert)
+            steps = (self._settling, self._roster.watch, self._tending, self._proving, self._farewell.desert)
             others = [asyncio.create_task(step()) for step in steps]
             tasks += [taking, *others]
             done, _ = await asyncio.wait([taking, *others], return_when=asyncio.FIRST_COMPLETED)
@@ -378,6 +379,19 @@ class Engine:
         while True:
             await asyncio.sleep(60)
             await self._guarded(self._tend())
+
+    async def _proving(self) -> None:
+        """Prove now and then that the store holds what it acknowledged, also when there is nothing to do."""
+        while True:
+            await asyncio.sleep(self._ttl / 3e6)
+            if self.chain.is_quiet:
+                await self._guarded(self._prove())
+
+    async def _prove(self) -> Micros:
+        await self._gate.call(self.chain.prove)
+        if self.chain.is_older:
+            self._pace.wake()
+        return 0
 
     async def _tend(self) -> Micros:
         await self._watchdog.check_some()

@@ -7,7 +7,7 @@ Every store of noonmark has it beside its verbs (``Capability.PROVES``); ``take`
 * the head of the writer must be ``link.before`` (then it becomes ``link.hash``), or ``link.hash`` already (a write whose
   answer was lost, and whose request is forgotten by now); anything else raises ``ChainBroken`` and changes nothing;
 * ``settle`` appends whatever it is told; ``take`` only when it started a row by itself, but it compares whenever it
-  leases one.
+  leases one, and where that costs nothing, always.
 
 Rule of the file: what is absent is judged by ``core.rollback.judge`` and by nobody else.
 """

@@ -125,7 +125,7 @@ def begin(
     head = found.pop() if link is not None else []
     due = [row for rows in found for row in rows]
     due.sort(key=lambda row: (row[_DUE_AT], row[_ID]))
-    if due and tx.first is None:
+    if tx.first is None:
         proving.check(link, head)
     return Begun(tx, outlook_of(outlook[0]), due[: max(limit, 0)])
 

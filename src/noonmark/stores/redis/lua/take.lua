@@ -190,6 +190,9 @@ local first = recall()
 if first then
   return again(first)
 end
+if link and not follows(link) then
+  return { 0, 'broken' }
+end
 local woken, still_asleep = wake_waiting()
 local buried = cancel_rows_of_the_gone()
 if moved_back or #woken > 0 or still_asleep > 0 or buried > 0 then
@@ -204,9 +207,6 @@ if #ids == 0 then
     commit()
   end
   return { 0, now, still_asleep > 0 and now or next_due(), meta.rules, {} }
-end
-if link and not follows(link) then
-  return { 0, 'broken' }
 end
 local chosen = choose(ids)
 local bodies = {}
