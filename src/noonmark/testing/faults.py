@@ -141,8 +141,11 @@ class _Through:
         linked: dict[str, Any] = {} if link is None else {"link": link}
         return self._call("settle", self.inner.settle, request_id, worker, items, at=at, **linked)
 
-    def identity(self) -> str:
+    def store_id(self) -> str:
         """See ``ports.rollback``, as below."""
+        return cast("Guarded", self.inner).store_id()
+
+    def identity(self) -> str:
         return cast("Guarded", self.inner).identity()
 
     def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
