@@ -40,6 +40,8 @@ LINKS_KEPT = 1024
 """How many links of a writer are kept; a receipt from before them is pruned, not absent."""
 BEATS_BORNE: Micros = 30 * SECOND
 """Heartbeats are not waited for as outcomes are (disks, replicas), so only the loss of several is a rollback."""
+COMING_BACK: Micros = SECOND // 2
+"""How long a living worker takes at most to find a store again that is back (``engine/gate.py``)."""
 EPOCHS_KEPT = 20
 HELD_RECHECK: Micros = DAY
 """A held row wakes when its fact moves; this is only so that it has a next look, as every waiting row has."""
@@ -213,12 +215,20 @@ def receipt_of(judged: Judged, store: str, *, worker: str = "", beat: Micros = 0
     )
 
 
-def unproved(writers: Iterable[Writer], workers: Iterable[WorkerInfo], serving: Serving) -> tuple[str, ...]:
-    """Return the writers that were heard of until the server changed and have not proved themselves before the new one.
+def unproved(
+    writers: Iterable[Writer], workers: Iterable[WorkerInfo], serving: Serving, now: Micros
+) -> tuple[str, ...]:
+    """Return the writers that live and have not proved themselves before the new server.
 
-    Judged by the data, which may be old: who was alive at its last moment is waited for.
+    Judged by the data, which may be old: alive is who was so at its last moment.  Who has not been heard of since, for
+    longer than a living worker takes to come back, is not waited for: it may be gone, and work must not stand still.
     """
-    alive = {info.id for info in workers if info.ended_at is None and info.until > serving.as_of}
+    is_early = now < serving.since + COMING_BACK
+    alive = {
+        info.id
+        for info in workers
+        if info.ended_at is None and info.until > serving.as_of and (is_early or info.seen_at >= serving.since)
+    }
     return tuple(writer.id for writer in writers if writer.worker in alive and writer.proved_for != serving.identity)
 
 

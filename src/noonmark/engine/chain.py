@@ -1,8 +1,7 @@
 """The worker's way to its store, with a link on every batch: whoever settles or takes here has proved itself first.
 
 Promise: nothing is started on a store that lost what it acknowledged to this worker, and after another server began to
-serve the store nothing is started before every writer that was heard of has proved itself, or one heartbeat's ttl is
-over.  Rule of the file: runs in the store thread (and, for heartbeats, in the keeper's); what is absent is judged by the
+serve the store nothing is started before every living writer has proved itself, or one heartbeat's ttl is over.  Rule of the file: runs in the store thread (and, for heartbeats, in the keeper's); what is absent is judged by the
 store, and what becomes of it by the engine.
 """
 
@@ -294,9 +293,10 @@ class ChainedStore:
         if self._asked_at and boot - self._asked_at < ASK_AGAIN:
             return True
         self._asked_at = boot
-        if self._store_now() < self._serving.since + self._ttl:
-            missing = rollback.unproved(self._guard.writers(), self._store.workers(), self._serving)
-            if missing:
-                return True
+        now = self._store_now()
+        if now < self._serving.since + self._ttl and rollback.unproved(
+            self._guard.writers(), self._store.workers(), self._serving, now
+        ):
+            return True
         self._awaits = False
         return False

@@ -93,7 +93,11 @@ def test_who_was_alive_by_the_datas_own_clock_is_waited_for() -> None:
     ]
     writers = [replace(head(), id=f"p-{info.id}", worker=info.id, proved_for="old") for info in workers]
     writers[3] = replace(writers[3], proved_for="new")
-    assert rollback.unproved(writers, workers, serving) == ("p-alive",)
+    early, late = serving.since + 1, serving.since + rollback.COMING_BACK
+    assert rollback.unproved(writers, workers, serving, early) == ("p-alive",)
+    assert rollback.unproved(writers, workers, serving, late) == (), "it did not come back"
+    workers[0] = replace(workers[0], seen_at=serving.since)
+    assert rollback.unproved(writers, workers, serving, late) == ("p-alive",), "it came back"
 
 
 # -- what may have run ---------------------------------------------------------------------------------------

@@ -198,7 +198,9 @@ def test_after_a_change_of_server_nobody_starts_anything_before_all_who_lived_ha
     assert desk.run(second, "w2") == ["key:b"]
 
 
-def test_who_does_not_come_back_is_waited_for_one_ttl_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_does_not_come_back_is_not_waited_for_longer_than_it_takes_to_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     desk = Desk()
     first, second = desk.worker("w1"), desk.worker("w2")
     for name, worker in (("w1", first), ("w2", second)):
@@ -206,6 +208,19 @@ def test_who_does_not_come_back_is_waited_for_one_ttl_at_most(monkeypatch: pytes
     monkeypatch.setattr(proving, "SERVING", "another server")
     desk.add("a")
     assert desk.run(second, "w2") == []
+    desk.clock.advance(rollback.COMING_BACK)
+    assert desk.run(second, "w2") == ["key:a"]
+
+
+def test_who_came_back_and_proves_nothing_is_waited_for_one_ttl_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk()
+    first, second = desk.worker("w1"), desk.worker("w2")
+    for name, worker in (("w1", first), ("w2", second)):
+        worker.heartbeat(make_worker(name), TTL)
+    monkeypatch.setattr(proving, "SERVING", "another server")
+    desk.add("a")
+    assert desk.run(second, "w2") == []
+    desk.store.heartbeat(make_worker("w1"), TTL)
     desk.clock.advance(TTL - SECOND)
     assert desk.run(second, "w2") == []
     desk.clock.advance(SECOND)
