@@ -1,8 +1,10 @@
 """The worker's way to its store, with a link on every batch: whoever settles or takes here has proved itself first.
 
 Promise: nothing is started on a store that lost what it acknowledged to this worker, and after another server began to
-serve the store nothing is started before every living writer has proved itself, or one heartbeat's ttl is over.  Rule of the file: runs in the store thread (and, for heartbeats, in the keeper's); what is absent is judged by the
-store, and what becomes of it by the engine.
+serve the store nothing is started before every living writer has proved itself, or one heartbeat's ttl is over.
+
+Rule of the file: runs in the store thread (and, for heartbeats, in the keeper's); what is absent is judged by the store,
+and what becomes of it by the engine.
 """
 
 from __future__ import annotations

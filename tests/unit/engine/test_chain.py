@@ -205,6 +205,7 @@ def test_who_does_not_come_back_is_not_waited_for_longer_than_it_takes_to_come_b
     first, second = desk.worker("w1"), desk.worker("w2")
     for name, worker in (("w1", first), ("w2", second)):
         worker.heartbeat(make_worker(name), TTL)
+    desk.clock.advance(SECOND)
     monkeypatch.setattr(proving, "SERVING", "another server")
     desk.add("a")
     assert desk.run(second, "w2") == []
@@ -251,6 +252,8 @@ def test_in_a_world_of_two_replicas_nothing_that_ran_runs_again(seed: int, monke
         monkeypatch.setattr(proving, "SERVING", "the server that was started on the copy")
         world.store._tables = kept  # type: ignore[attr-defined]
         world.store._answers.clear()  # type: ignore[attr-defined]
+        for tell in list(world.store._listeners):  # type: ignore[attr-defined]
+            tell()  # whoever listened to a server that is gone looks when there is one again
         world.advance("120s")
         assert sorted(sent) == list(range(10)), "held, not repeated"
         rows = world.store.occurrences(Query(job="mail", open_only=True))
