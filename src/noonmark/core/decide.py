@@ -20,7 +20,10 @@ from noonmark.core.model import MINUTE, SECOND, Check, Decision, Event, Fact, Jo
 LATE_AFTER: Micros = MINUTE
 """A first look later than this is a catch-up, not an ordinary start that was a little slow."""
 LOCK_RECHECK: Micros = 5 * SECOND
-"""A lock has no fact whose change would wake who waits for it, so it is asked again at least this often."""
+"""Who outside frees a lock tells nobody here, so it is asked again at least this often; a run of ours raises a fact."""
+LOCK_FREED: Micros = SECOND
+"""A lock that a run of ours was about to give back so long ago, or less, may be free any moment: it is asked soon."""
+LOCK_SOON: Micros = SECOND // 2
 SLOT_RECHECK: Micros = 5 * SECOND
 """Who leaves an overlap slot wakes the oldest of those that wait for it; the others ask again at least this often, in case
 that one does not take it."""
@@ -223,7 +226,9 @@ def lock(look: Look) -> Answer:
         detail["error"] = answer.get("error", "")
         return waits("lock_away", detail, wanted=wanted, seen="no answer", until=until, verdict=Verdict.SKIP_DEP)
     if look.has_begun or look.job.waits_for_lock:
-        return waits("lock_wait", detail, wanted=wanted, seen="taken", until=until)
+        if fact.set_at is not None and look.now - fact.set_at < LOCK_FREED:
+            until = min(until, look.now + LOCK_SOON)
+        return waits("lock_wait", detail, wanted=wanted, seen="taken", until=until, facts=(fact,))
     return skips("lock_held", detail, wanted=wanted, seen="taken")
 
 

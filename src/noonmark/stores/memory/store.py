@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
+from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import (
-    HOUR,
     Act,
     Acted,
     Activation,
@@ -295,6 +295,7 @@ class MemoryStore:
             Finding(
                 code="memory_forgets",
                 level="warn",
+                about="durability",
                 sentence="The store is in this process's memory: whatever it holds is gone when the process ends.",
                 remedy="Use sqlite:///PATH for a store that stays.",
             )
@@ -334,7 +335,7 @@ class MemoryStore:
         with self._lock:
             now = self.now() if at is None else at
             known = self._answers.get((verb, request_id))
-            if known is not None and now - known[0] < HOUR:
+            if known is not None and now - known[0] < KEPT:
                 return cast(Answer, known[1])
             before = self._earliest()
             answer = run(now)
@@ -354,6 +355,6 @@ class MemoryStore:
     def _forget(self, now: Micros) -> None:
         """Answers are kept for an hour; dicts keep their order, so the old ones are in front."""
         for key, (answered_at, _) in list(self._answers.items()):
-            if now - answered_at < HOUR:
+            if now - answered_at < KEPT:
                 return
             del self._answers[key]

@@ -12,12 +12,13 @@ from dataclasses import asdict
 from typing import Any
 
 from noonmark.core import rollback
+from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import DAY, AlertWrite, Micros
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Serving, Writer
 from noonmark.ports.rollback import ChainBroken
 from noonmark.stores.postgres import alerts, ending, facts, writing
 from noonmark.stores.postgres.arrays import unescaped
-from noonmark.stores.postgres.desk import KEPT, Desk, Wanted, lay
+from noonmark.stores.postgres.desk import Desk, Wanted, lay
 from noonmark.stores.postgres.exchange import Row
 from noonmark.stores.postgres.link import Session, Statement
 from noonmark.stores.postgres.transaction import Transaction

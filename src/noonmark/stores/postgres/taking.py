@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import Micros, Occurrence, State, Taken
 from noonmark.core.model.rollback import ChainLink
-from noonmark.stores.postgres import desk as _desk
 from noonmark.stores.postgres import proving, writing
 from noonmark.stores.postgres.arrays import numbers, texts, unescaped
 from noonmark.stores.postgres.exchange import Row
@@ -121,7 +121,7 @@ def begin(
         asked.append((DUE, (fixed, worker, limit)))
         if worker:
             asked.append((DUE_OWN, (fixed, worker, limit)))
-    tx, (outlook, *found) = Transaction.begin(session, name, fixed, *asked, *proving.checking(link), kept=_desk.KEPT)
+    tx, (outlook, *found) = Transaction.begin(session, name, fixed, *asked, *proving.checking(link), kept=KEPT)
     head = found.pop() if link is not None else []
     due = [row for rows in found for row in rows]
     due.sort(key=lambda row: (row[_DUE_AT], row[_ID]))

@@ -7,7 +7,9 @@ Links are a ring per writer, so nothing is ever to be pruned but the rings of wr
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, astuple
+from typing import TypeVar
 
 from noonmark.core import rollback
 from noonmark.core.model import DAY, AlertWrite, Micros
@@ -16,6 +18,7 @@ from noonmark.ports.rollback import ChainBroken
 from noonmark.stores.sqlite import alerts, facts, ledger
 from noonmark.stores.sqlite.transaction import Reads, Transaction
 
+Answer = TypeVar("Answer")
 RINGS_KEPT: Micros = 7 * DAY
 _APPEND = "UPDATE writer SET seq = ?, hash = ?, at = ? WHERE id = ? AND hash = ?"
 _HEAD = "SELECT id, worker, seq, hash, at, epoch, blind, proved_at, proved_for FROM writer"
@@ -44,6 +47,14 @@ def append(tx: Transaction, link: ChainLink | None) -> None:
     if tx.connection.total_changes() != before:
         slot = link.seq % rollback.LINKS_KEPT
         tx.execute("INSERT OR REPLACE INTO link VALUES (?, ?, ?, ?)", (link.writer, slot, link.seq, link.hash))
+
+
+def linked(tx: Transaction, link: ChainLink | None, work: Callable[[], Answer]) -> Answer:
+    """Do the work between the comparison of the link and its appending."""
+    check(tx.connection, link)
+    answer = work()
+    append(tx, link)
+    return answer
 
 
 def prove(tx: Transaction, store: str, identity: str, claim: Claim) -> Proof:

@@ -78,9 +78,11 @@ class SqliteStore:
             of a process).
         driver: ``apsw``, or ``sqlite3`` for Python's own SQLite; one process must not use both on one file, see
             ``drivers.py``.
+        create: False = a file that holds no store is told, not made.
 
     Raises:
         StoreUnusable: a person must act first; the message says how.
+        StoreAbsent: there is none, and none was to be made.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class SqliteStore:
         clock: Clock | None = None,
         synchronous: str = "FULL",
         driver: str = drivers.APSW,
+        create: bool = True,
     ) -> None:
         if driver not in drivers.DRIVERS:
             raise ValueError(f"driver must be one of {', '.join(drivers.DRIVERS)}, not {driver!r}")
@@ -99,15 +102,15 @@ class SqliteStore:
         self._synchronous = synchronous
         self._clock = StoreClock(clock or SystemClock())
         self._driver = driver
-        self._open()
+        self._open(create=create)
         self._wake = Wake(self._path)
         self._lookout = caller.Lookout(self._is_committed, self._wake.tell)
         self._idle = remembered.IdleTakes()
 
-    def _open(self) -> None:
+    def _open(self, *, create: bool) -> None:
         # Links of before are left to whoever uses one this moment, and closed by the collector after that.
-        links = open_links(self._path, self._synchronous, self._clock, self._driver)
-        self._identity, self._main, self._urgent, self._reader = file_identity(self._path), *links
+        links = open_links(self._path, self._synchronous, self._clock, self._driver, create=create)
+        self._identity, (self._main, self._urgent, self._reader) = file_identity(self._path), links
 
     @property
     def url(self) -> str:
@@ -209,17 +212,10 @@ class SqliteStore:
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
         check_settlements(items)
-
-        def run(tx: Transaction) -> list[Settled]:
-            proving.check(tx.connection, link)
-            answers = settling.settle(tx, worker, items)
-            proving.append(tx, link)
-            return answers
-
         return self._once(
             f"settle:{request_id}",
             at,
-            run,
+            lambda tx: proving.linked(tx, link, lambda: settling.settle(tx, worker, items)),
             remembered.settled_to_plain,
             lambda _tx, plain: remembered.settled_from_plain(plain),
         )
@@ -313,9 +309,8 @@ class SqliteStore:
 
     def identity(self) -> str:
         """Return which file is open, going over to the one that lies at the path now."""
-        found = file_identity(self._path)
-        if found and found != self._identity:
-            self._open()  # somebody put another file there: what we had open is nobody's any more
+        if file_identity(self._path) not in ("", self._identity):  # what we have open is nobody's any more
+            self._open(create=False)
         return self._identity
 
     def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
