@@ -129,10 +129,11 @@ def job_to_plain(job: Job) -> dict[str, Any]:
     plain["trigger"] = {"kind": _TRIGGER_KINDS[type(job.trigger)], **_plain(job.trigger)}
     plain["depends_on"] = [{"kind": _CONDITION_KINDS[type(item)], **_plain(item)} for item in job.depends_on]
     plain["window"] = None if job.window is None else _plain(job.window)
+    # Rules that use neither word keep the text and the digest that they had before there were these words.
+    if job.on_rollback == _JOB_FIELDS["on_rollback"].default:
+        del plain["on_rollback"]
     if job.lock is None:
-        del plain[
-            "lock"
-        ]  # so that rules without one keep the text and the digest that they had before there were locks
+        del plain["lock"]
     else:
         plain["lock"] = _plain(job.lock)
     for name in _VALUES:
@@ -218,7 +219,7 @@ def job_to_yaml_dict(job: Job) -> dict[str, Any]:
     for name in ("timeout", "lease"):
         if getattr(job, name) != _JOB_FIELDS[name].default:
             written[name] = _words(getattr(job, name))
-    for name in ("overlap", "on_lost", "max_takeovers", "business_date", "scope", "isolation"):
+    for name in ("overlap", "on_lost", "max_takeovers", "on_rollback", "business_date", "scope", "isolation"):
         if getattr(job, name) != _JOB_FIELDS[name].default:
             written[name] = getattr(job, name)
     if job.lock is not None:

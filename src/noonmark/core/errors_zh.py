@@ -19,6 +19,14 @@ _HOW_ZH = '请写成 "90s"、"5m"、"1h30m"、"2d" 或 "PT1H30M"'
 _PLACE = re.compile(r"\\(\d)")
 
 _ERRORS: tuple[tuple[str, str], ...] = (
+    # a ledger that is read in
+    (r"line (\d+) is no line of a ledger", r"第 \1 行不是账本的一行"),
+    (
+        r"line (\d+) is not as it was written, or a line before it is missing",
+        r"第 \1 行不是原样，或之前缺少一行",
+    ),
+    (r"it does not begin as a ledger of this version does", "开头不是该版本的账本"),
+    (r"its end is missing", "缺少结尾"),
     # durations
     (r"(.+) has no unit, so it could be seconds or minutes; " + _HOW, r"\1 没有单位，分不清是秒还是分钟；" + _HOW_ZH),
     (r"a duration is empty; " + _HOW, "时长为空；" + _HOW_ZH),

@@ -182,6 +182,7 @@ BECAUSE = {
     "failed_retry": ("it had failed and was waiting for its next try", "此前失败，正等待重试"),
     "lost": ("its worker had been lost", "运行它的 worker 已丢失"),
     "holder_alive": ("its worker had lost the lease", "运行它的 worker 失去了租约"),
+    "held_rollback": ("it was held because the store had lost data", "因存储丢失数据而被扣住"),
     "handed_back": ("its worker had stopped", "运行它的 worker 已停止"),
     "handler_missing": ("no worker had the code for it", "没有 worker 有它的代码"),
     "job_ended": ("the job had been ended", "任务已终止"),

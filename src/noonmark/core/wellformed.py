@@ -43,7 +43,7 @@ MARKS = {
     "mark_handled": (Event.MARK_HANDLED, "marked_handled"),
 }
 """A person's marks: the event each one is, and the code of its reason."""
-ACTS = frozenset({"retry", "cancel", "pause", "resume", "end_job", *MARKS})
+ACTS = frozenset({"retry", "release", "cancel", "pause", "resume", "end_job", *MARKS})
 
 
 class TooLarge(ValueError):

@@ -5,7 +5,7 @@ Rule of the file: facts are fetched as the decision asks for them, exactly as th
 
 from __future__ import annotations
 
-from noonmark.core import model, series
+from noonmark.core import model, rollback, series
 from noonmark.core.decide import decide
 from noonmark.core.stored import object_of
 from noonmark.door.views import Evaluation, occurrence_view
@@ -27,7 +27,7 @@ def evaluate(store: Store, job: model.Job, now: model.Micros, subject: str = "")
 
 
 def _decide(store: Store, job: model.Job, row: model.Occurrence, now: model.Micros) -> model.Decision:
-    facts: dict[str, model.Fact] = {}
+    facts: dict[str, model.Fact] = dict(store.facts([rollback.FACT]))
     decision = decide(job, row, facts, now)
     for _ in range(ROUNDS):
         if not decision.needs:

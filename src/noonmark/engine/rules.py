@@ -35,6 +35,8 @@ class Rules:
         self._own: tuple[str, ...] = ()
         self._told: set[str] = set()  # jobs whose command was refused, each said once
         self.version = -1
+        self.lost_until: Micros = 0
+        """End of the latest range that the store lost (``core.rollback``), 0 = none: only earlier rows ask for the fact."""
 
     def trust(self, rows: Iterable[JobRow]) -> None:
         """Take our own declarations for what these rows say, instead of parsing what we have just written.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from noonmark.core import codec, times
+from noonmark.core import codec, rollback, times
 from noonmark.core.decide import decide
 from noonmark.core.model import Check, Decision, Fact, Job, JobRow, Micros, Occurrence, State
 from noonmark.explain.describe import trigger_source
@@ -46,7 +46,7 @@ def schedule_check(job: Job | None, at: Micros, voice: Voice) -> Shown:
 
 def replay(job: Job, job_row: JobRow | None, row: Occurrence, fetch: Fetch, now: Micros) -> Decision:
     """Ask ``decide`` as the engine would, fetching the facts it needs."""
-    facts = {f"pause:{job.name}": pause_fact(job.name, job_row)}
+    facts = {f"pause:{job.name}": pause_fact(job.name, job_row), **fetch([rollback.FACT])}
     for _ in range(10):
         decision = decide(job, row, facts, now)
         missing = [name for name in decision.needs if name not in facts]

@@ -30,6 +30,7 @@ _NAMES_ZH = {
     "dependency": "依赖",
     "overlap": "重叠",
     "lock": "外部锁",
+    "rollback": "存储回退",
     "lease": "租约",
 }
 _SILENT = frozenset({"limit", "dependency", "overlap", "guard", "paused"})

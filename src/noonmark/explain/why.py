@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TypeAlias
 
-from noonmark.core import times
+from noonmark.core import rollback, times
 from noonmark.core.conditions import fact_subject
 from noonmark.core.model import (
     FAR,
@@ -168,6 +168,7 @@ def _scene(store: Store, found: Found, story: Story, voice: Voice, lives: Lives 
         related=related,
         duplicates=_refused_for(store, row),
         following=found.following,
+        lost=rollback.epoch_of(row, store.facts([rollback.FACT])[rollback.FACT]),
         outages=outages(store, workers, row.scheduled_for),
         in_progress=_in_progress(store, row, voice),
         processes=_processes(story, workers, lives),
@@ -259,6 +260,9 @@ def _lines(scene: Scene) -> tuple[str, ...]:
     if scene.following is not None:
         due = scene.following.due_at if scene.following.due_at is not None else scene.following.scheduled_for
         lines.append(voice.say("line_next", due=voice.moment(due), in_=voice.distance(due)))
+    if scene.lost is not None and any(attempt.started_at > scene.lost.lost_from for attempt in scene.story.attempts):
+        since, until = voice.moment(scene.lost.lost_from), voice.moment(scene.lost.lost_until)
+        lines.append(voice.say("line_repeat", since=since, until=until))
     for alert in scene.story.alerts:
         state = (
             voice.say("alert_open")

@@ -98,6 +98,7 @@ class Event(StrEnum):
     MARK_DONE = "mark_done"  # a person says: this was done
     MARK_SKIP = "mark_skip"  # a person says: this will not run
     MARK_HANDLED = "mark_handled"  # a person says: dealt with elsewhere
+    RELEASE = "release"  # a person lets go what a rollback of the store holds
     REOPEN = "reopen"  # a superseded moment is yielded again by a later revision
 
 

@@ -159,6 +159,7 @@ def _running(job: Job, lang: str) -> list[Field]:
         Field("timeout", Voice(lang=lang).length(job.timeout), _origin(job.timeout, _DEFAULTS.timeout)),
         Field("lease", Voice(lang=lang).length(job.lease), _origin(job.lease, _DEFAULTS.lease)),
         Field("on_lost", say(f"lost_{job.on_lost}", lang, max=job.max_takeovers), _on_lost_origin(job)),
+        Field("on_rollback", say(f"rollback_{job.on_rollback}", lang), _origin(job.on_rollback, "hold")),
         Field("overlap", say(f"overlap_{overlap}", lang), _origin(job.overlap, None)),
         *([Field("lock", _lock(job, lang), "rule")] if job.lock is not None else []),
         Field("scope", say(f"scope_{job.scope}", lang), _origin(job.scope, _DEFAULTS.scope)),

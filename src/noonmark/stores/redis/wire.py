@@ -12,6 +12,7 @@ from dataclasses import fields
 from typing import Any, TypeAlias, cast
 
 from noonmark.core.model import (
+    Act,
     Acted,
     Activation,
     Added,
@@ -28,6 +29,7 @@ from noonmark.core.model import (
     NewOccurrence,
     Note,
     Occurrence,
+    Origin,
     Passed,
     Settled,
     Settlement,
@@ -344,4 +346,19 @@ def alert(answer: Plain) -> Alert:
         updated_at=updated_at,
         count=count,
         closed_at=closed_at,
+    )
+
+
+def holding(request_id: str, act: Act) -> NewOccurrence:
+    """Return the row that holds a cancelled key which nobody has created yet; the script puts its own time in."""
+    return NewOccurrence(
+        job=act.job or "",
+        identity=f"x:{request_id}",
+        key=act.key or "",
+        scheduled_for=0,
+        due_at=0,
+        origin=Origin.CANCEL,
+        claim=True,
+        actor=act.actor,
+        note=act.reason,
     )

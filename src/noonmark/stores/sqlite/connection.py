@@ -160,6 +160,14 @@ class Link:
             self._connection.close()
 
 
+def file_identity(path: Path) -> str:
+    """Return what tells one file at this path from another one that takes its place, "" while there is none."""
+    try:
+        return f"file {path.stat().st_ino}"
+    except OSError:
+        return ""
+
+
 def connect(path: Path, synchronous: str, driver: str = APSW) -> AnyConnection:
     """Open a connection as every connection of this store must be."""
     connection = open_connection(path, driver)
@@ -252,6 +260,19 @@ def _holds_a_store(path: Path, driver: str) -> bool:
             return not schema.is_empty(look, str(path))
         finally:
             look.close()
+
+
+def open_links(
+    path: Path, synchronous: str, clock: StoreClock, driver: str, *, create: bool
+) -> tuple[Link, Link, Link]:
+    """Open the file for ordinary verbs, for those that keep a lease alive, and for reads; it is prepared before."""
+    prepare(path, synchronous, clock, driver, create=create)
+    courtesy = Courtesy()
+    return (
+        Link(path, synchronous, clock, courtesy, driver=driver),
+        Link(path, synchronous, clock, courtesy, urgent=True, driver=driver),
+        Link(path, synchronous, clock, courtesy, reader=True, driver=driver),
+    )
 
 
 def _connect_when_ours(path: Path, synchronous: str, driver: str) -> AnyConnection:
