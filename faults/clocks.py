@@ -19,8 +19,7 @@ SECOND = 1_000_000
 def with_offsets(stage: Stage, outcome: Outcome, *offsets: int) -> None:
     """One right worker, and two whose wall clocks are wrong by so many seconds."""
     site = stage.site()
-    site.sched.declare()
-    site.worker()
+    site.begin(count=1)
     is_faked = faketime_library() is not None
     for offset in offsets:
         if is_faked:

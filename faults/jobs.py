@@ -48,17 +48,13 @@ def lines(ctx: ContextSync, count: int) -> None:
             say(ctx, "accepted")
 
 
-def declare(sched: Scheduler, *, lease: str = "3s", size: int = 0, ticks: bool = True) -> None:
-    """Declare every job of the suite.
+def declare(sched: Scheduler, *, lease: str = "3s") -> None:
+    """Declare every job of the suite but the ticks.
 
     Args:
         sched: where.
         lease: of the long job, whose takeover is measured; the others keep the product's default.
-        size: characters that each tick returns, to fill a disk with.
-        ticks: with the schedules.
     """
-    if ticks:
-        _declare_ticks(sched, size)
 
     @sched.job(manual(), name="delayed", key="delayed:{n}", reason="One run, later.")
     def delayed(ctx: ContextSync, n: int) -> None:  # noqa: ARG001 - in the key
@@ -76,7 +72,9 @@ def declare(sched: Scheduler, *, lease: str = "3s", size: int = 0, ticks: bool =
     _declare_victims(sched)
 
 
-def _declare_ticks(sched: Scheduler, size: int) -> None:
+def declare_ticks(sched: Scheduler, *, size: int = 0) -> None:
+    """Declare the schedules; each tick returns so many characters, to fill a disk with."""
+
     def body(ctx: ContextSync) -> str:
         say(ctx, "begin")
         say(ctx, "end")
@@ -127,6 +125,11 @@ def _declare_victims(sched: Scheduler) -> None:
     async def looked(ctx: Context, n: str) -> None:  # noqa: ARG001
         say(ctx, "begin")
         await asyncio.sleep(0.5)
+        say(ctx, "end")
+
+    @sched.job(manual(), name="locked", key="locked:{n}", lock={"name": "fault_suite", "ttl": "2s"}, **words)
+    async def locked(ctx: Context, n: str) -> None:  # noqa: ARG001
+        say(ctx, "begin")
         say(ctx, "end")
 
     @sched.job(manual(), name="steps", key="steps:{n}", **words)

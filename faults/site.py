@@ -69,7 +69,7 @@ class Site:
         self._nursery = nursery
         self._numbers = itertools.count(1)
         self.sched = Scheduler(place.url, rules=False, patience="20s")
-        jobs.declare(self.sched, lease=f"{lease:g}s", size=size)
+        jobs.declare(self.sched, lease=f"{lease:g}s")
         self.log = folder / "effects.log"
         self.log.touch()
         self._reader = Reader(self.log)
@@ -106,6 +106,7 @@ class Site:
 
     def begin(self, *groups: Sequence[str], count: int = WORKERS) -> None:
         """Start the workers and wait until ticks come; what is due from then on counts."""
+        jobs.declare_ticks(self.sched, size=self.size)
         self.sched.declare()
         for number in range(count):
             self.worker(*(groups[number] if number < len(groups) else ()))
@@ -290,11 +291,13 @@ class Site:
             held=row.code == "held_rollback",
         )
 
-    def said(self, lines: int = 12) -> str:
-        """Return the end of what each worker said, for a report."""
+    def said(self, lines: int = 8, workers: int = 6) -> str:
+        """Return the end of what the last workers said, without what went well, for a report."""
         texts = []
-        for log in sorted(self.folder.glob("w*.log")):
-            tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
+        logs = sorted(self.folder.glob("w*.log"), key=lambda log: int(log.stem[1:]))
+        for log in logs[-workers:]:
+            told = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            tail = [line for line in told if "Every check passed" not in line][-lines:]
             texts.append(f"--- {log.stem}\n" + "\n".join(tail))
         return "\n".join(texts)
 

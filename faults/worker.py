@@ -49,7 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         point, _, kind = options.strike.partition("=")
         strike(point, kind)
     sched = Scheduler(options.url, rules=False)
-    jobs.declare(sched, lease=options.lease, size=options.size, ticks=not options.no_ticks)
+    jobs.declare(sched, lease=options.lease)
+    if not options.no_ticks:
+        jobs.declare_ticks(sched, size=options.size)
     try:
         sched.worker(concurrency=options.concurrency, name=options.name, grace=options.grace).run()
     finally:

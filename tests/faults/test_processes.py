@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from itertools import pairwise
@@ -156,3 +157,31 @@ def _is_asked_to_stop(pid: int) -> bool:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     pending = [int(line.split()[1], 16) for line in lines if line.startswith(("SigPnd", "ShdPnd"))]
     return not any(mask & (1 << (signal.SIGTERM - 1)) for mask in pending)
+
+
+DEAF = """
+import signal, sys, threading
+from noonmark import Scheduler, manual
+
+sched = Scheduler(sys.argv[1], rules=False)
+
+@sched.job(manual(), reason="x")
+def quick(): ...
+
+def tell():
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+threading.Timer(1.0, tell).start()
+sched.run()
+sched.close()
+"""
+
+
+def test_a_sigterm_that_the_system_hands_to_another_thread_is_heard_all_the_same(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", DEAF, f"sqlite:///{tmp_path / 'noonmark.db'}"]
+    with subprocess.Popen(command, env=env) as worker:
+        try:
+            assert worker.wait(timeout=15) == 0
+        finally:
+            worker.kill()
