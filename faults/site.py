@@ -228,6 +228,8 @@ class Site:
             judge_early: False where the store's own clock was moved.
             patience: seconds for the last decisions.
         """
+        last = max((one.earliest for one in self.asked), default=0)
+        self.wait(lambda: self.store.now() > last, 30, "the last moment that was asked for")
         until = self.store.now()
         self.look_at_clock()
         with contextlib.suppress(NotSo):
