@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check conformance format lint types floors bench lock-pauses clean setup
+.PHONY: demo test check conformance format lint types floors bench faults lock-pauses clean setup
 
 setup: $(READY)
 
@@ -46,6 +46,10 @@ conformance: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m bench
+
+# Real workers on real stores under real faults; FAULTS="--stores sqlite --cells F1,F2 --repeat 20 --out faults.json".
+faults: $(READY)
+	@$(BIN)/python -m faults $(FAULTS)
 
 lock-pauses: $(READY)
 	@$(BIN)/python tests/faults/lockpauses.py

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from faults.cells import CELLS
-from faults.figures import Figure, Outcome
+from faults.figures import Outcome
 from faults.passes import one_pass, wanted
 from faults.places import STORES
 
@@ -53,7 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _machine() -> str:
-    return f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"{python}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
 
 
 def _tell(outcome: Outcome) -> None:
@@ -66,22 +67,60 @@ def _tell(outcome: Outcome) -> None:
 def _word(outcome: Outcome) -> str:
     if outcome.not_tried:
         return "not tried"
-    return "green" if outcome.is_green else "RED"
+    if not outcome.is_green:
+        return "RED"
+    return "counted" if outcome.counted else "green"
+
+
+COLUMNS = {
+    "due": "due",
+    "ran": "ran",
+    "doubled": "doubled<=0",
+    "undecided": "undecided<=0",
+    "early": "early<=0",
+    "stale writes accepted": "stale<=0",
+    "stale writes tried": "(tried)>0",
+    "takeover": "takeover",
+    "back": "back<=1s",
+    "alert": "alert<=5s",
+    "exits": "exits<=0",
+    "off policy": "policy<=0",
+}
+"""Figure -> head of its column, the bound in it; the takeover's bound differs by lease and stands beside each value."""
 
 
 def table(outcomes: Iterable[Outcome]) -> str:
-    """Return store x cell: how often it was green, and the figure that came nearest to its bound."""
+    """Return store x cell: how often it was green, the worst of every figure, and what else it measured."""
     rows: dict[tuple[str, str], list[Outcome]] = {}
     for outcome in outcomes:
         rows.setdefault((outcome.cell, outcome.store), []).append(outcome)
-    lines = [f"\n{'cell':4} {'store':9} {'green':>7}  {'worst figure against its bound':44} fault"]
-    for (name, store), several in sorted(rows.items(), key=lambda item: (list(CELLS).index(item[0][0]), item[0][1])):
-        tried = [one for one in several if not one.not_tried]
-        green = f"{sum(one.is_green for one in tried)}/{len(tried)}" if tried else "-"
-        worst: list[Figure] = [one.worst for one in tried if one.worst is not None]
-        said = str(max(worst, key=lambda figure: figure.share)) if worst else (several[0].not_tried or "")
-        lines.append(f"{name:4} {store:9} {green:>7}  {said:44} {CELLS[name].title}")
+    order = {name: number for number, name in enumerate(sorted(CELLS))}
+    lines = ["", " ".join([f"{'cell':4} {'store':8} {'verdict':>9}", *(f"{head:>12}" for head in COLUMNS.values())])]
+    for (name, store), several in sorted(rows.items(), key=lambda item: (order[item[0][0]], item[0][1])):
+        words = [_word(one) for one in several]
+        verdict = words[0] if len(several) == 1 else f"{words.count('green')}/{len(words)}"
+        cells = [f"{_worst(several, figure):>12}" for figure in COLUMNS]
+        lines.append(" ".join([f"{name:4} {store:8} {verdict:>9}", *cells, _rest(several)]).rstrip())
+    lines += ["", *(f"{name:4} {CELLS[name].title}" for name in order if any(name == row[0] for row in rows))]
     return "\n".join(lines)
+
+
+def _worst(several: Sequence[Outcome], name: str) -> str:
+    figures = [figure for one in several for figure in one.figures if figure.name == name]
+    if not figures:
+        return ""
+    worst = max(figures, key=lambda figure: (figure.share, figure.value))
+    if name in ("due", "ran"):
+        worst = min(figures, key=lambda figure: figure.value)
+    said = f"{worst.value:.2f}" if worst.unit else f"{worst.value:g}"
+    bound = f"<={worst.most:g}s" if name == "takeover" else ""
+    return f"{said}{bound}{'' if worst.holds else ' !'}"
+
+
+def _rest(several: Sequence[Outcome]) -> str:
+    told = {figure.name: figure for one in several for figure in one.figures if figure.name not in (*COLUMNS, "silent")}
+    words = [str(figure) for figure in told.values() if figure.value or figure.most]
+    return "  " + "; ".join([*words, *{one.not_tried or one.counted for one in several} - {""}])
 
 
 if __name__ == "__main__":

@@ -36,9 +36,7 @@ class Stage:
 
     def site(self, place: Place | None = None, *, workers_url: str = "", lease: float = 3.0, size: int = 0) -> Site:
         """Make a site, on a fresh place unless one is given."""
-        made = Site(
-            place or self.place(), self.nursery, self.folder, workers_url=workers_url, lease=lease, size=size
-        )
+        made = Site(place or self.place(), self.nursery, self.folder, workers_url=workers_url, lease=lease, size=size)
         self.sites.append(made)
         return made
 

@@ -112,9 +112,7 @@ def judge(history: History) -> Findings:
     return found
 
 
-def _judge_repeats(
-    found: Findings, begins: Mapping[str, Sequence[Effect]], records: Mapping[str, Recorded]
-) -> None:
+def _judge_repeats(found: Findings, begins: Mapping[str, Sequence[Effect]], records: Mapping[str, Recorded]) -> None:
     """A second start is explained only by a recorded attempt before it that was lost, failed or handed back."""
     for key, starts in begins.items():
         if len(starts) < 2:
@@ -193,9 +191,7 @@ def _judge_stale(found: Findings, effects: Iterable[Effect]) -> None:
                 found.stale_accepted.append(f"{effect.key} fence {effect.fence}")
 
 
-def _judge_policies(
-    found: Findings, history: History, gap: Gap, begins: Mapping[str, Sequence[Effect]]
-) -> None:
+def _judge_policies(found: Findings, history: History, gap: Gap, begins: Mapping[str, Sequence[Effect]]) -> None:
     """After a gap: ``all`` runs each one, ``latest`` the newest only, ``skip`` none that is too late; each has a record."""
     missed = expected(gap.since, gap.until, history.period)
     for job in history.ticks:

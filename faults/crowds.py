@@ -80,10 +80,14 @@ def earlier(folder: Path) -> tuple[Path, str] | str:
         return "the history is not at hand (no git, or no checkout)"
     wanted = os.environ.get("FAULTS_EARLIER", "")
     if not wanted:
-        tag = subprocess.run([git, "describe", "--tags", "--abbrev=0"], cwd=ROOT, capture_output=True, text=True, check=False)
+        tag = subprocess.run(
+            [git, "describe", "--tags", "--abbrev=0"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
         wanted = tag.stdout.strip() if tag.returncode == 0 else "HEAD~30"
     archive = folder / "earlier.tar"
-    made = subprocess.run([git, "archive", "-o", str(archive), wanted, "src"], cwd=ROOT, capture_output=True, check=False)
+    made = subprocess.run(
+        [git, "archive", "-o", str(archive), wanted, "src"], cwd=ROOT, capture_output=True, check=False
+    )
     if made.returncode:
         return f"the history does not reach back to {wanted}"
     with tarfile.open(archive) as tar:

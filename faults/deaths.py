@@ -255,7 +255,9 @@ def strike_everywhere(stage: Stage, outcome: Outcome, kind: str, code: int) -> N
     site = stage.site(lease=1.0)
     site.sched.declare()
     site.sched.signal(jobs.FLAG)
-    wanted = [point.value for point in Point if not (kind == "term" and point in (Point.TOLD_TO_STOP, Point.HANDING_BACK))]
+    wanted = [
+        point.value for point in Point if not (kind == "term" and point in (Point.TOLD_TO_STOP, Point.HANDING_BACK))
+    ]
     passed = []
     for point in wanted:
         way = WAYS.get(point, "looked")
@@ -277,7 +279,14 @@ def strike_everywhere(stage: Stage, outcome: Outcome, kind: str, code: int) -> N
 def struck(site: Site, point: str, kind: str, way: str, code: int) -> bool:
     """Bring a new worker to a point and wait for its end; False when it did not come there."""
     name = point.replace(" ", "-")
-    job = {"steps": "steps", "slow": "slow", "lapsed": "slow", "stop": "slow", "rules": "plain", "locked": "locked"}.get(way, "looked")
+    job = {
+        "steps": "steps",
+        "slow": "slow",
+        "lapsed": "slow",
+        "stop": "slow",
+        "rules": "plain",
+        "locked": "locked",
+    }.get(way, "looked")
     if way == "lapsed":
         first = site.worker("--no-ticks", "--strike", "renew asked=kill")
         site.ask(job, f"{kind}-{name}")

@@ -63,6 +63,7 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     error: str = ""
     not_tried: str = ""
+    counted: str = ""  # why nothing is demanded of it yet: it is counted, and neither green nor red
     seconds: float = 0.0
 
     def add(
@@ -80,13 +81,13 @@ class Outcome:
         self.add("due", found.due, least=1)
         self.add("ran", found.ran)
         self.add("doubled", len(found.doubled), most=0)
-        self.add("without a decision", len(found.lost), most=0)
+        self.add("undecided", len(found.lost), most=0)
         self.add("early", len(found.early), most=0)
         self.add("silent", len(found.silent), most=0)
-        self.add("repeats with a recorded cause", len(found.explained), most=None if repeats else 0)
+        self.add("explained repeats", len(found.explained), most=None if repeats else 0)
         for name, keys in (
             ("doubled", found.doubled),
-            ("without a decision", found.lost),
+            ("undecided", found.lost),
             ("early", found.early),
             ("silent", found.silent),
             ("stale accepted", found.stale_accepted),
@@ -122,4 +123,5 @@ class Outcome:
             "notes": self.notes,
             "error": self.error,
             "not_tried": self.not_tried,
+            "counted": self.counted,
         }

@@ -114,7 +114,11 @@ def _declare_deadly(sched: Scheduler) -> None:
 
 def _declare_victims(sched: Scheduler) -> None:
     """Jobs that pass the named points of the engine, each by a way of its own."""
-    words: dict[str, Any] = {"lease": "1s", "max_takeovers": 50, "reason": "Passes the points at which a worker is struck."}
+    words: dict[str, Any] = {
+        "lease": "1s",
+        "max_takeovers": 50,
+        "reason": "Passes the points at which a worker is struck.",
+    }
 
     @sched.job(manual(), name="plain", key="plain:{n}", **words)
     def plain(ctx: ContextSync, n: str) -> None:  # noqa: ARG001

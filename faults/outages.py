@@ -60,20 +60,19 @@ def p1(stage: Stage, outcome: Outcome) -> None:
     worst, cut = 0.0, 0
     for _ in range(4):
         cut += proxy.cut()
-        now = time.monotonic()
-        worst = max(worst, site.back_after(now) - _until_next_due(site, now))
+        worst = max(worst, back_when_due(site, time.monotonic()))
         site.sleep(0.7)
     outcome.within("back", worst, figures.BACK)
     outcome.add("connections cut", cut, least=12)
     site.finish(outcome)
 
 
-def _until_next_due(site: Site, moment: float) -> float:
-    """Return how long after a moment something is due: nothing can run before."""
+def back_when_due(site: Site, moment: float, *, at_most: float = 20) -> float:
+    """Return how long after a moment something ran, counted from when something was due: nothing can run before."""
     now = site.at(moment)
     ticks = (now // 2_000_000 + 1) * 2_000_000
-    dues = [one.earliest for one in site.asked if one.earliest >= now]
-    return (min([ticks, *dues]) - now) / 1e6
+    due = min([ticks, *(one.earliest for one in site.asked if one.earliest >= now)])
+    return max(0.0, site.back_after(moment, at_most=at_most) - (due - now) / 1e6)
 
 
 @cell("P2", "a half-open network: connected, and nobody answers", stores=SERVERS, seconds=18)
@@ -100,7 +99,7 @@ def p3(stage: Stage, outcome: Outcome) -> None:
     proxy.delay(0.15)
     site.sleep(6)
     proxy.heal()
-    outcome.within("back", site.back_after(time.monotonic(), at_most=10) - 2.0, figures.BACK)
+    outcome.within("back", back_when_due(site, time.monotonic()), figures.BACK)
     site.sleep(1)
     site.finish(outcome)
 
@@ -114,7 +113,7 @@ def p4(stage: Stage, outcome: Outcome) -> None:
     proxy.drop_replies(COMMITS[stage.store], times=20)
     site.wait(lambda: proxy.dropped >= 20, 25, "twenty lost replies")
     proxy.heal()
-    outcome.within("back", site.back_after(time.monotonic(), at_most=10) - 2.0, figures.BACK)
+    outcome.within("back", back_when_due(site, time.monotonic()), figures.BACK)
     outcome.add("replies dropped", proxy.dropped, least=20)
     site.sleep(1)
     site.finish(outcome)
@@ -205,8 +204,7 @@ def d1(stage: Stage, outcome: Outcome) -> None:
     if server is not None and not server.is_running:
         outcome.notes.append("the server ended, and was started again")
         server.start()
-    now = time.monotonic()
-    outcome.within("back", site.back_after(now) - _until_next_due(site, now), figures.BACK)
+    outcome.within("back", back_when_due(site, time.monotonic()), figures.BACK)
     outcome.add("runs in the last seconds without room", 0 if failed is None else 1)
     site.sleep(4)
     site.finish(outcome, repeats=True)
@@ -237,8 +235,7 @@ def d2(stage: Stage, outcome: Outcome) -> None:
         if not server.is_running:
             outcome.notes.append("the server ended, and was started again")
             server.start()
-    now = time.monotonic()
-    outcome.within("back", site.back_after(now, at_most=20) - _until_next_due(site, now), figures.BACK)
+    outcome.within("back", back_when_due(site, time.monotonic()), figures.BACK)
     site.sleep(3)
     site.finish(outcome, repeats=True)
 

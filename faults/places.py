@@ -184,5 +184,3 @@ def missing(store: str) -> str:
     except MissingServer as error:
         return str(error)
     return f"{store} is not installed"
-
-

@@ -88,7 +88,7 @@ def count_repeats(site: Site, outcome: Outcome) -> None:
     held = [row for row in site.store.occurrences(Query(open_only=True, limit=10_000)) if row.code == "held_rollback"]
     outcome.add("held for a person", len(held))
     if not guard_is_there():
-        outcome.notes.append("counted only: this noonmark has no rollback guard yet")
+        outcome.counted = "this noonmark has no rollback guard"
         return
     silent = [key for key in again if not _is_flagged(site, key)]
     outcome.add("alerts of the rollback", len(alerts), least=1)

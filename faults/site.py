@@ -81,9 +81,7 @@ class Site:
 
     # -- workers ----------------------------------------------------------------------------------
 
-    def worker(
-        self, *more: str, faked: str = "", source: Path | None = None, url: str = "", name: str = ""
-    ) -> Process:
+    def worker(self, *more: str, faked: str = "", source: Path | None = None, url: str = "", name: str = "") -> Process:
         """Start a worker.
 
         Args:
