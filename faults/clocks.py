@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from faults.cells import SERVERS, Stage, cell
+from faults.cells import Stage, cell
 from faults.figures import Outcome
 from faults.site import Site, fake_clock, faketime_library
 from noonmark.testing.servers import Server
@@ -64,11 +64,13 @@ def c1(stage: Stage, outcome: Outcome) -> None:
     site.finish(outcome)
 
 
+FAKEABLE = ("postgres", "valkey")
+"""Debian's Redis does not start under libfaketime (its allocator asks for the time too early)."""
 HOLDS = 5.0
 """Seconds for which a store's clock that was set back stands still before it is believed."""
 
 
-@cell("C2", "the clock of the store's server steps forward and back", stores=SERVERS, seconds=26)
+@cell("C2", "the clock of the store's server steps forward and back", stores=FAKEABLE, seconds=26)
 def c2(stage: Stage, outcome: Outcome) -> None:
     """Forward, back for a moment, back by far, forward again: everything runs once, and work goes on within 5 s."""
     if faketime_library() is None:

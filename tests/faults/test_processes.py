@@ -7,12 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import pairwise
 from pathlib import Path
 
 import apsw
 
-from noonmark.core.model import SECOND, Query, State
+from noonmark.core.model import SECOND, State
 
 sys.path.insert(0, str(Path(__file__).parent))
 import faultjobs
@@ -123,19 +122,6 @@ def _lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def test_two_processes_run_every_real_tick_once(fleet: Fleet) -> None:
-    fleet.worker("--jobs", "tick")
-    fleet.worker("--jobs", "tick")
-    wait_for(lambda: len(fleet.effects("quick")) >= 10, what="ten ticks", at_most=20)
-
-    rows = fleet.store.occurrences(Query(job="tick", oldest_first=True))
-    done = [row.scheduled_for for row in rows if row.state is State.SUCCESS]
-    assert len(set(done)) == len(done)
-    assert [after - before for before, after in pairwise(done)] == [SECOND] * (len(done) - 1)
-    assert all(row.attempt == 1 for row in rows if row.state is State.SUCCESS)
-    assert os.getpid() not in {int(line.split()[1]) for line in fleet.effects("quick")}
 
 
 def test_a_second_sigterm_does_not_wait_for_the_grace(fleet: Fleet) -> None:
