@@ -1,4 +1,5 @@
-# Everything a person needs: `make demo`, `make test`, `make check`, `make conformance`, `make bench`.
+# Everything a person needs: `make demo`, `make test`, `make check`, `make conformance`, `make sim`,
+# `make bench`.
 # The virtual environment is made on first use, in .venv, with Python 3.11 or newer.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
@@ -7,7 +8,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check conformance format lint types floors bench faults lock-pauses clean setup
+.PHONY: demo test check conformance format lint types floors bench sim faults lock-pauses clean setup
 
 setup: $(READY)
 
@@ -16,6 +17,7 @@ $(READY): pyproject.toml apps/researchcopilot/pyproject.toml constraints.txt
 	  echo "Say which to use: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,dev]' --editable apps/researchcopilot
+	@echo "noonmark is in $(BIN). So that this shell finds it: . $(BIN)/activate"
 	@touch $@
 
 demo: $(READY)
@@ -50,6 +52,12 @@ bench: $(READY)
 # Real workers on real stores under real faults; FAULTS="--stores sqlite --cells F1,F2 --repeat 20 --out faults.json".
 faults: $(READY)
 	@$(BIN)/python -m faults $(FAULTS)
+
+# Worlds decided by a seed, in which everything that can go wrong does: SEEDS=A-B HOURS=1.5 for others.
+SEEDS ?= 0-499
+HOURS ?= 1.5
+sim: $(READY)
+	@$(BIN)/python -m noonmark.sim --seeds $(SEEDS) --hours $(HOURS) --cover
 
 lock-pauses: $(READY)
 	@$(BIN)/python tests/faults/lockpauses.py

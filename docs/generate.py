@@ -44,6 +44,31 @@ def pages() -> dict[Path, str]:
 # --- command line ----------------------------------------------------------------------------------
 
 
+FAILURE = r"""
+## When there is no answer
+
+Without `--json` a failure is told on stderr: what is wrong, why, and what to do. With `--json` (or NOONMARK_JSON) every
+command prints one object on stdout instead, and ends with the same exit code:
+
+```json
+{
+  "v": 1,
+  "error": {
+    "code": "param_missing",
+    "what": "close_unpaid needs order_id",
+    "why": "its key is made of it: \"unpaid:{order_id}\"",
+    "do": "add --param order_id=…",
+    "exit": 2
+  }
+}
+```
+
+`code` is for programs and stays; `what`, `why` and `do` are told in the language of the call and may be empty. A no that
+is an answer keeps the shape of its command (`verify` that found something, `run` that was refused, `rules check` with
+its `problems`). The object stands on one line.
+"""
+
+
 def cli_page() -> str:
     """Return the reference of the command line."""
     import click
@@ -56,6 +81,7 @@ def cli_page() -> str:
         "```",
         cli.get_help(context),
         "```",
+        *FAILURE.splitlines(),
         "",
     ]
     for name in cli.list_commands(context):

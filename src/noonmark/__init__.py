@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from noonmark.core.model import State, Verdict
+    from noonmark.core.params import MissingParamError, UnknownParamError
     from noonmark.door.declared import NoSuchJobError
     from noonmark.door.handles import JobHandle
     from noonmark.door.outcomes import RetryLater
@@ -39,6 +40,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "noonmark.core.model": ("State", "Verdict"),
+    "noonmark.core.params": ("MissingParamError", "UnknownParamError"),
     "noonmark.engine.context": ("Context", "ContextSync"),
     "noonmark.engine.errors": ("DoNotRetry", "EffectUnknown", "LeaseLost"),
     "noonmark.door.declared": ("NoSuchJobError",),
@@ -67,6 +69,7 @@ __all__ = [
     "Guardrails",
     "JobHandle",
     "LeaseLost",
+    "MissingParamError",
     "NoSuchJobError",
     "ProblemList",
     "Retry",
@@ -76,6 +79,7 @@ __all__ = [
     "StoreError",
     "StoreUnreachable",
     "StoreUnusable",
+    "UnknownParamError",
     "Verdict",
     "Window",
     "at",

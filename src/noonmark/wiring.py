@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from noonmark.core.urls import with_option, without_secrets
+from noonmark.core.urls import DRIVERS, driver_missing, with_option, without_secrets
 from noonmark.ports.clock import Clock
 from noonmark.ports.lock import LockSource
-from noonmark.ports.store import Store, StoreError, StoreUnusable, StoreUrlError
+from noonmark.ports.store import Store, StoreDriverMissing, StoreError, StoreUnusable, StoreUrlError
 
 DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
 """Where the store is when neither an argument nor NOONMARK_URL says so: a folder beside the work."""
@@ -202,8 +202,8 @@ def trial_url(url: str, name: str) -> str | None:
     return None if option is None else with_option(url, option, f"{TRIAL}{name}")
 
 
-def erase_trial(url: str) -> None:
-    """Take a trial's namespace away, with all that it holds; never another one.
+def erase_trial(url: str) -> int:
+    """Take a trial's namespace away, with all that it holds, and return how many things that were; never another one.
 
     Raises:
         ValueError: the URL does not name a trial's namespace.
@@ -215,7 +215,7 @@ def erase_trial(url: str) -> None:
     if len(names) != 1 or not names[0].startswith(TRIAL):
         raise ValueError(f"{shown(url)} names no trial's namespace")
     with _naming_the_package(scheme):
-        importlib.import_module(f"{_SERVERS[scheme][0]}.erasing").erase(url)
+        return int(importlib.import_module(f"{_SERVERS[scheme][0]}.erasing").erase(url))
 
 
 # -- servers and plugins ----------------------------------------------------------------------------
@@ -238,12 +238,12 @@ def _naming_the_package(scheme: str) -> Iterator[None]:
     try:
         yield
     except ImportError as missing:
-        name = missing.name or str(missing)
+        extra, name = _SERVERS[scheme][2], missing.name or ""
         if name.startswith("noonmark.") and name != _SERVERS[scheme][0]:
             raise  # a fault of ours, no package that somebody forgot
-        raise StoreUrlError(
-            f"{scheme}:// needs the package {name}; install it with: pip install 'noonmark[{_SERVERS[scheme][2]}]'"
-        ) from None
+        # psycopg without its C library gives no name; what is to be done about it is the same
+        package = name.partition(".")[0] or DRIVERS[extra]
+        raise StoreDriverMissing(driver_missing(scheme, package, extra)) from missing
 
 
 def _open_plugin(scheme: str, url: str, clock: Clock | None) -> Store:

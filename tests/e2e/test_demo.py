@@ -86,6 +86,13 @@ def test_the_demo_kills_a_worker_and_proves_that_nothing_was_lost(tmp_path: Path
     due = re.search(r"(\d+) occurrences due · (\d+) accounted for · 0 ran twice · 0 missing", told)
     assert due is not None, told
     assert int(due[1]) == int(due[2]) >= 25
+    counts = re.search(r"that is (.+): one line each above", told)
+    assert counts is not None, told
+    ends = {"taken over": r"taken over +key ", "cancelled": "cancelled +It", "on time": "on time +key "}
+    named = {word: int(count) for count, word in re.findall(r"(\d+) ([a-z ]+)", counts[1])}
+    assert sum(named.values()) == int(due[1])
+    for word, pattern in ends.items():
+        assert len(re.findall(pattern, told)) == named.get(word, 0), f"{word}: as many lines as are counted\n{told}"
     assert all_end([int(pid) for pid in re.findall(r"w\d pid (\d+)", told)], within=5)
     proof = subprocess.run(
         [

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,3 +100,89 @@ def test_a_demo_that_is_interrupted_erases_what_it_made_all_the_same(
     assert process.returncode == 130, told
     assert "Erased " in told
     assert held(url) == before
+
+
+def read_until(process: subprocess.Popen[str], words: str) -> str:
+    """What a demo says up to and with the line that holds the words."""
+    assert process.stdout is not None
+    said = ""
+    while words not in said:
+        line = process.stdout.readline()
+        assert line, f"the demo ended without {words!r}:\n{said}"
+        said += line
+    return said
+
+
+@pytest.fixture
+def own() -> Iterator[servers.Redis]:
+    """A server that this test may stop."""
+    with servers.start_redis(options={"appendonly": "yes"}) as redis:
+        yield redis
+
+
+@pytest.mark.timeout(300)
+def test_a_server_that_goes_away_and_comes_back_costs_the_demo_nothing(own: servers.Redis, tmp_path: Path) -> None:
+    before = held(own.url)
+    process = demo(tmp_path, own.url)
+    said = read_until(process, "3 questions asked")
+    own.stop()
+    said += read_until(process, "does not answer; the demo waits")
+    time.sleep(5)  # longer than every timeout of the demo's own calls
+    own.start()
+    rest, _ = process.communicate(timeout=250)
+    told = said + rest
+    assert process.returncode == 0, told
+    assert re.search(r"the store answers again, after \d+ s", told), told
+    assert "0 ran twice · 0 missing" in told
+    assert held(own.url) == before
+
+
+@pytest.mark.timeout(120)
+def test_a_demo_that_was_killed_or_lost_its_server_is_erased_by_its_name(own: servers.Redis, tmp_path: Path) -> None:
+    before = held(own.url)
+    process = demo(tmp_path, own.url)
+    said = read_until(process, "3 questions asked")
+    process.kill()
+    process.communicate(timeout=30)
+    assert held(own.url) != before
+    name = re.search(r"noonmark_demo_[0-9a-f]{8}", said)
+    assert name is not None
+    for words, code in (("Erased ", 0), ("There is nothing of a demo in ", 0)):
+        again = demo(tmp_path, own.url, "--erase", name[0])
+        told, _ = again.communicate(timeout=60)
+        assert (again.returncode, words in told) == (code, True), told
+    assert held(own.url) == before
+
+
+@pytest.mark.timeout(120)
+def test_what_could_not_be_erased_is_named_with_the_way_to_do_it(own: servers.Redis, tmp_path: Path) -> None:
+    process = demo(tmp_path, own.url)
+    said = read_until(process, "3 questions asked")
+    name = re.search(r"noonmark_demo_[0-9a-f]{8}", said)
+    assert name is not None
+    own.stop()
+    process.send_signal(signal.SIGINT)
+    told, _ = process.communicate(timeout=100)
+    assert process.returncode == 130, told
+    assert "Left behind: everything in redis://" in told
+    assert f"demo --url URL --erase {name[0]}" in told
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [("redis://127.0.0.1:1", 4), ("postgresql://127.0.0.1:1/d", 4), ("postgrsql://h/d", 2), ("memory://", 2)],
+)
+def test_a_server_that_was_never_reached_is_not_said_to_be_erased(tmp_path: Path, url: str, code: int) -> None:
+    process = demo(tmp_path, url)
+    told, _ = process.communicate(timeout=60)
+    assert process.returncode == code, told
+    assert told.startswith("noonmark: ")
+    assert "rase" not in told.replace("erases it at the end", "")
+    assert list(tmp_path.iterdir()) == [], "nothing was written before the server was reached"
+
+
+@pytest.mark.parametrize("name", ["public", "noonmark_demo_", "noonmark_demo_a;b"])
+def test_only_what_a_demo_made_can_be_erased(tmp_path: Path, name: str) -> None:
+    process = demo(tmp_path, "redis://127.0.0.1:1", "--erase", name)
+    told, _ = process.communicate(timeout=60)
+    assert (process.returncode, "is no namespace of a demo" in told) == (2, True), told

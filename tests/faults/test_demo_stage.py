@@ -16,17 +16,24 @@ from noonmark.faces.cli.demo_words import LONG_QUESTION, QUESTIONS, WORDS
 from noonmark.faces.cli.problems import Trouble
 
 
+def left(folder: Path, *, keep: bool) -> tuple[Path, bool]:
+    """The folder, and whether it was emptied, of a demo that is over."""
+    place = prepare(folder, keep=keep)
+    place.leave()
+    return place.folder, place.emptied
+
+
 def test_a_new_folder_is_marked_as_the_demos_own(tmp_path: Path) -> None:
-    folder, emptied = prepare(tmp_path / "demo", keep=False)
+    folder, emptied = left(tmp_path / "demo", keep=False)
     assert (folder / MARK).is_file()
     assert not emptied
 
 
 def test_what_an_earlier_demo_left_is_removed(tmp_path: Path) -> None:
-    folder, _ = prepare(tmp_path / "demo", keep=False)
+    folder, _ = left(tmp_path / "demo", keep=False)
     (folder / "noonmark.db").write_text("old")
     (folder / "researchcopilot").mkdir()
-    assert prepare(tmp_path / "demo", keep=False) == (folder, True)
+    assert left(tmp_path / "demo", keep=False) == (folder, True)
     assert sorted(path.name for path in folder.iterdir()) == [".gitignore", MARK]
 
 
@@ -40,16 +47,28 @@ def test_a_foreign_folder_is_refused_and_left_alone(tmp_path: Path) -> None:
 def test_a_link_in_the_folder_is_removed_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "thesis.txt").write_text("years of work")
-    folder, _ = prepare(tmp_path / "demo", keep=False)
+    folder, _ = left(tmp_path / "demo", keep=False)
     (folder / "link").symlink_to(tmp_path / "outside")
-    prepare(folder, keep=False)
+    left(folder, keep=False)
     assert (tmp_path / "outside" / "thesis.txt").exists()
 
 
 def test_keep_takes_the_next_free_name(tmp_path: Path) -> None:
-    prepare(tmp_path / "demo", keep=False)
-    assert prepare(tmp_path / "demo", keep=True)[0] == tmp_path / "demo-2"
-    assert prepare(tmp_path / "demo", keep=True)[0] == tmp_path / "demo-3"
+    left(tmp_path / "demo", keep=False)
+    assert left(tmp_path / "demo", keep=True)[0] == tmp_path / "demo-2"
+    assert left(tmp_path / "demo", keep=True)[0] == tmp_path / "demo-3"
+
+
+def test_a_folder_in_which_a_demo_plays_is_refused_and_left_alone(tmp_path: Path) -> None:
+    playing = prepare(tmp_path / "demo", keep=False)
+    (playing.folder / "noonmark.db").write_text("in use")
+    with pytest.raises(Trouble, match="a demo is playing in"):
+        prepare(tmp_path / "demo", keep=False)
+    assert (playing.folder / "noonmark.db").read_text() == "in use"
+    assert left(tmp_path / "demo", keep=True)[0] == tmp_path / "demo-2"
+    playing.leave()
+    assert left(tmp_path / "demo", keep=False) == (playing.folder, True)
+    assert not (playing.folder / "noonmark.db").exists()
 
 
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:

@@ -105,6 +105,7 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "claims dropped": (writing._CLAIM_DROP, ("{}",)),
     "facts written": (writing._FACT, _lines(5)),
     "waiters dropped": (writing.WAIT_DROP, ("{}",)),
+    "slots passed on": (writing._PASS_ON, (1, "{}", "c")),
     "wake written": (writing.WAKE, ("{}",)),
     "ledger counted": (writing._LEDGER_COUNT, (1, *_lines(3))),
     "lives": (writing.LIVE, _lines(34)),

@@ -1,6 +1,6 @@
-"""Servers that stop, hang and refuse, under three workers: nobody exits, nothing is lost or doubled.
+"""Servers that are killed, stop, hang and refuse, under three workers: nobody exits, nothing is lost or doubled.
 
-Those that are killed, cut off, silent and forgetful are cells of the fault suite (``test_matrix.py``).
+Networks that are cut, silent and forgetful are cells of the fault suite (``test_matrix.py``).
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from fleet import Fleet, wait_for
 from sites import KINDS, Site
 
 from noonmark import Scheduler, StoreUnreachable, manual
+from noonmark.core.model import SECOND
+from noonmark.explain.outages import Outage, outages
 
 
 @pytest.fixture(scope="module", params=sorted(KINDS))
@@ -23,6 +25,21 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     made = Site(KINDS[request.param], tmp_path_factory.mktemp(request.param))
     yield made
     made.close()
+
+
+def test_a_server_that_is_killed_and_comes_back_on_its_port(site: Site) -> None:
+    with site.outage(3) as back:
+        site.server.kill()
+        time.sleep(3)
+        site.server.start()
+        back.append(time.monotonic())
+    seen = wait_for(lambda: _all_three(site), at_most=20, what="what each worker wrote down about the outage")
+    assert all(2 <= (outage.end - outage.start) / SECOND < 8 for outage in seen), seen
+
+
+def _all_three(site: Site) -> tuple[Outage, ...]:
+    found = outages(site.store, site.store.workers(), site.begun)
+    return found if len({outage.worker for outage in found}) == 3 else ()
 
 
 def test_a_server_that_is_shut_down_in_order_and_started_again(site: Site) -> None:

@@ -22,7 +22,8 @@ LATE_AFTER: Micros = MINUTE
 LOCK_RECHECK: Micros = 5 * SECOND
 """A lock has no fact whose change would wake who waits for it, so it is asked again at least this often."""
 SLOT_RECHECK: Micros = 5 * SECOND
-"""The same for an overlap slot: whoever waits for it has begun before, and there are few of them."""
+"""Who leaves an overlap slot wakes the oldest of those that wait for it; the others ask again at least this often, in case
+that one does not take it."""
 
 
 def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) -> Decision:
@@ -186,7 +187,7 @@ def overlap(look: Look) -> Answer:
     seen, detail = f"r{occupant['occurrence_id']}", {"occupant": occupant["occurrence_id"]}
     if look.has_begun:  # it gave its slot up when it failed for good, or the rule had none then; it waits its turn
         until = look.now + min(job.catch_up.recheck, SLOT_RECHECK)
-        return waits("slot_wait", detail, wanted=wanted, seen=seen, until=until)
+        return waits("slot_wait", detail, wanted=wanted, seen=seen, until=until, facts=(fact,))
     return skips("slot_taken", detail, wanted=wanted, seen=seen)
 
 

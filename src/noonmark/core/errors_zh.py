@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from noonmark.core.lock_errors_zh import LOCK_ERRORS
+from noonmark.core.rule_errors_zh import RULE_ERRORS
 from noonmark.core.server_errors_zh import SERVER_ERRORS
 
 _HOW = r'write it like "90s", "5m", "1h30m", "2d" or "PT1H30M"'
@@ -135,7 +137,6 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r'template (".*"): the format (".*") of (\{.*\}) is not understood; allowed are (.+)',
         r"模板 \1：看不懂 \3 的格式 \2；可用 \4",
     ),
-    (r'template (".*") uses (\{.*\}), which nothing binds(.*)', r"模板 \1 用了 \2，但没有任何东西提供它\3"),
     # store urls
     (
         r"(.+) is no store URL; write (\S+) for a SQLite file of that name, or memory://",
@@ -170,6 +171,7 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r"memory:// 存储没有名字也没有选项，每个各自独立；请写 memory:// 或 \1",
     ),
     (r"(\S+) needs the package (\S+); install it with: (.+)", r"\1 需要软件包 \2；安装：\3"),
+    (r"(\S+) needs the package (\S+)", r"\1 需要软件包 \2"),
     (
         r"(\S+) is claimed by several packages \((.+)\); uninstall all but one",
         r"\1 被多个软件包占用（\2）；请只保留一个",
@@ -282,7 +284,8 @@ _ERRORS: tuple[tuple[str, str], ...] = (
 
 @lru_cache(maxsize=1)
 def _compiled() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(pattern, re.DOTALL), chinese) for pattern, chinese in (*_ERRORS, *SERVER_ERRORS))
+    known = (*RULE_ERRORS, *_ERRORS, *SERVER_ERRORS, *LOCK_ERRORS)
+    return tuple((re.compile(pattern, re.DOTALL), chinese) for pattern, chinese in known)
 
 
 def in_chinese(text: str) -> str:

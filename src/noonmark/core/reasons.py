@@ -34,6 +34,10 @@ def sentence(code: str, detail: Mapping[str, Any] | None = None, *, lang: str = 
         shown = code or "-"
         return f"原因：{shown}。" if lang == "zh" else f"Reason: {shown}."
     values = detail if isinstance(detail, Mapping) else {}
+    if lang == "zh" and isinstance(values.get("error"), str):
+        from noonmark.core.errors_zh import in_chinese  # only who reads Chinese pays for the patterns
+
+        values = {**values, "error": in_chinese(values["error"])}
     return fill(reason.zh if lang == "zh" else reason.en, values, lang=lang, zone=zone)
 
 

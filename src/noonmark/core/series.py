@@ -21,6 +21,7 @@ from noonmark.core.moments import default_max_delay, moment_at
 from noonmark.core.moments import moments_between as moments_between
 from noonmark.core.moments import next_moment as next_moment
 from noonmark.core.moments import previous_moment as previous_moment
+from noonmark.core.params import refuse_missing
 
 EACH_WORKER = "each_worker"
 _CALLS = {Origin.MANUAL: "m", Origin.BACKFILL: "b"}
@@ -126,6 +127,9 @@ def row_for_event(
         event_id: the caller's name of this event, the same in every delivery.
         emitted_at: UTC microseconds.
         payload: the event's fields; they are the run's params, and the key template knows them as ``{event.*}``.
+
+    Raises:
+        MissingParamError: a template of the job is made of a field that the payload has not.
     """
     trigger = job.trigger
     if not isinstance(trigger, OnEvent):
@@ -134,17 +138,19 @@ def row_for_event(
     values = subject_values(job, subject)
     business_date = times.business_date(scheduled, job.tz, job.business_date)
     not_before, not_after = _window(job, scheduled)
+    bound: keys.Bound = {
+        "business_date": business_date,
+        "scheduled_for": scheduled,
+        "subject": subject,
+        "subject_params": values,
+        "params": {**{name: value for name, value in payload.items() if name != "id"}, **job.params},
+        "event": {"name": trigger.name, **payload, "id": event_id},
+    }
+    refuse_missing(job, keys.names_of(job, **bound), key=keys.template_of(job), event=True)
     return NewOccurrence(
         job=job.name,
         identity=f"e:{event_id}",
-        key=keys.row_key(
-            job,
-            business_date=business_date,
-            scheduled_for=scheduled,
-            subject=subject,
-            subject_params=values,
-            event={"name": trigger.name, **payload, "id": event_id},
-        ),
+        key=keys.row_key(job, **bound),
         scheduled_for=scheduled,
         due_at=scheduled,
         subject=subject,
@@ -186,20 +192,22 @@ def row_for_call(
         now: store time, by which MANUAL and BACKFILL meet the window of today.
         business_date: the date the work is about; default that of ``due_at`` by the rule.
         subject: which of the job's subjects.
+
+    Raises:
+        MissingParamError: a template of the job is made of a param that nobody gives.
     """
     by_person = origin in (Origin.MANUAL, Origin.BACKFILL)
     moment = moment_at(job, due_at) if origin is Origin.BACKFILL else None
     date = business_date or (moment.business_date if moment else times.business_date(due_at, job.tz, job.business_date))
     values = subject_values(job, subject)
     call = f"{_CALLS.get(origin, 'l')}:{request_id}"
-    if key is None:
-        key = _call_key(job, call, date, due_at, subject, params)
+    bound = _call_names(job, call, date, due_at, subject, params)
     start = now if origin is Origin.BACKFILL else due_at
     not_before, not_after = _window_today(job, start) if by_person else _window(job, due_at)
     return NewOccurrence(
         job=job.name,
         identity=moment.identity if moment else call,
-        key=key,
+        key=_call_key(job, key, bound, params),
         scheduled_for=due_at,
         due_at=start,
         subject=subject,
@@ -220,24 +228,32 @@ def row_for_call(
     )
 
 
-def _call_key(job: Job, identity: str, date: str, due_at: Micros, subject: str, params: Mapping[str, Any]) -> str:
-    """Return the key of a call that names none: the job's template, over what the call knows.
-
-    A call of an event's job stands for the event, its params for the event's fields.  Without a template of its own a
-    job that is only called is kept apart by its params too: two calls for one moment with other params are two things.
-    """
+def _call_names(
+    job: Job, identity: str, date: str, due_at: Micros, subject: str, params: Mapping[str, Any]
+) -> keys.Bound:
+    """Return what a call binds; one of an event's job stands for the event, its params for the event's fields."""
     trigger = job.trigger
-    event = {"name": trigger.name, **params, "id": identity} if isinstance(trigger, OnEvent) else None
-    rendered = keys.row_key(
-        job,
-        business_date=date,
-        scheduled_for=due_at,
-        subject=subject,
-        subject_params=subject_values(job, subject),
-        params=params,
-        event=event,
-    )
-    if job.key or job.is_series or event is not None or not params:
+    return {
+        "business_date": date,
+        "scheduled_for": due_at,
+        "subject": subject,
+        "subject_params": subject_values(job, subject),
+        "params": params,
+        "event": {"name": trigger.name, **params, "id": identity} if isinstance(trigger, OnEvent) else None,
+    }
+
+
+def _call_key(job: Job, key: str | None, bound: keys.Bound, params: Mapping[str, Any]) -> str:
+    """Return the key of a call: its own, else the job's template over what the call knows.
+
+    Without a template of its own a job that is only called is kept apart by its params too: two calls for one moment
+    with other params are two things.
+    """
+    refuse_missing(job, keys.names_of(job, **bound), key=keys.template_of(job) if key is None else None)
+    if key is not None:
+        return key
+    rendered = keys.row_key(job, **bound)
+    if job.key or job.is_series or isinstance(job.trigger, OnEvent) or not params:
         return rendered
     return f"{rendered}:{hashlib.sha256(canonical(params).encode()).hexdigest()[:16]}"
 

@@ -220,6 +220,11 @@ def _checked_spec(template: str, name: str, spec: str) -> str:
 # --- from values to text ---------------------------------------------------------------------------
 
 
+def binds(name: str, names: Mapping[str, object]) -> bool:
+    """Say whether ``render`` would find this name among ``names``."""
+    return _look_up(name, names)[0]
+
+
 def _look_up(name: str, names: Mapping[str, object]) -> tuple[bool, object]:
     if name in names:
         return True, names[name]

@@ -60,3 +60,12 @@ def with_option(url: str, name: str, value: str) -> str:
     head, _, query = url.partition("?")
     kept = [part for part in query.split("&") if part and part.partition("=")[0] != name]
     return f"{head}?{'&'.join([*kept, f'{name}={value}'])}"
+
+
+DRIVERS = {"postgres": "psycopg", "redis": "redis", "etcd": "aetcd", "zookeeper": "kazoo"}
+"""Extra of noonmark -> the package that it installs, by which a server of that kind is spoken to."""
+
+
+def driver_missing(scheme: str, package: str, extra: str) -> str:
+    """Return the one sentence for a URL whose server cannot be spoken to, because a package is not installed here."""
+    return f"{scheme}:// needs the package {package}; install it with: pip install 'noonmark[{extra}]'"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, Required, TypeAlias, TypedDict
 
 from noonmark.core import model
+from noonmark.core.params import Signature
 from noonmark.core.urls import LOCK_KINDS
 from noonmark.rules import checks, parts
 from noonmark.rules.problems import Place, Problem, ProblemList
@@ -241,13 +242,9 @@ def _check_function(job: model.Job, function: Callable[..., Any], say: parts.Say
         say(("isolation",), "process_needs_module")
     if not job.is_series:
         return
-    context = context_parameter(function)
-    for parameter in inspect.signature(function).parameters.values():
-        is_named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-        if not is_named or parameter.name == context or parameter.default is not parameter.empty:
-            continue
-        if parameter.name not in job.params and parameter.name not in job.each:
-            say(("params",), "handler_needs", function=job.name, value=parameter.name)
+    for name in takes_of(function).needs:
+        if name not in job.params and name not in job.each:
+            say(("params",), "handler_needs", function=job.name, value=name)
 
 
 def context_parameter(function: Callable[..., Any]) -> str | None:
@@ -258,6 +255,18 @@ def context_parameter(function: Callable[..., Any]) -> str | None:
         if text.rpartition(".")[2] in ("Context", "ContextSync"):
             return parameter.name
     return None
+
+
+def takes_of(function: Callable[..., Any]) -> Signature:
+    """Return which params a job's function takes, and which it needs; the run's context is none of them."""
+    context = context_parameter(function)
+    parameters = [each for each in inspect.signature(function).parameters.values() if each.name != context]
+    named = [each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+    takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+    return Signature(
+        names=None if takes_all else frozenset(each.name for each in named),
+        needs=tuple(each.name for each in named if each.default is each.empty),
+    )
 
 
 def fold(name: str) -> str:

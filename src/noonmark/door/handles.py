@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 from noonmark.core import times
 from noonmark.core.codec import check_payload
 from noonmark.core.model import Job, Micros, Origin
-from noonmark.door.declared import context_parameter
+from noonmark.core.params import refuse_unfit
+from noonmark.door.declared import context_parameter, takes_of
 from noonmark.door.words import micros
 from noonmark.rules.parts import Length
 
@@ -79,6 +80,8 @@ class JobHandle(Generic[P, R]):
                 (``declare``, or a worker that was started).
 
         Raises:
+            MissingParamError, UnknownParamError: when called: the function or the key needs another param, or takes none
+                of that name.
             ValueError: when called: the transaction of ``conn`` cannot be joined, and what to do instead.
         """
         wait = micros(delay, "later")
@@ -104,9 +107,12 @@ class JobHandle(Generic[P, R]):
             again: run although the key is done, as a new generation.
             actor: who asks; left out, this process.
             params: arguments of this run.
+
+        Raises:
+            MissingParamError, UnknownParamError: the function or the key needs another param, or takes none of that name.
         """
         request = functools.partial(self._scheduler.enqueue, self._name, origin=Origin.MANUAL, key=key)
-        checked = self._arguments((), params, complete=False)
+        checked = self._arguments((), params)
         return request(params=checked, due=lambda now: now, note=reason, again=again, actor=actor)
 
     def evaluate(self, at: datetime | None = None, *, subject: str = "") -> Evaluation:
@@ -120,32 +126,26 @@ class JobHandle(Generic[P, R]):
         self, origin: Origin, key: str | None, due: Callable[[Micros], Micros], conn: object | None
     ) -> Callable[P, Enqueued]:
         def enqueue(*args: P.args, **kwargs: P.kwargs) -> Enqueued:
-            params = self._arguments(args, kwargs, complete=True)
+            params = self._arguments(args, kwargs)
             return self._scheduler.enqueue(self._name, origin=origin, key=key, params=params, due=due, conn=conn)
 
         return enqueue
 
-    def _arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
+    def _arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the call's arguments by name, checked as Python would check them, and fit to be stored."""
         signature = inspect.signature(self.__noonmark_function__)
         context = context_parameter(self.__noonmark_function__)
         parameters = [each for each in signature.parameters.values() if each.name != context]
-        without_context = signature.replace(parameters=parameters)
-        known = self.job
-        takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
-        names = {each.name for each in parameters}
-        aside = {
-            name: value for name, value in kwargs.items() if name in known.each and name not in names and not takes_all
-        }
+        takes, job = takes_of(self.__noonmark_function__), self.job
+        aside = {name: value for name, value in kwargs.items() if takes.names is not None and name not in takes.names}
         passed = {name: value for name, value in kwargs.items() if name not in aside}
         try:
-            bound = without_context.bind_partial(*args, **passed)
-            if complete:  # what the rule gives need not be said again
-                given = {name: value for name, value in known.params.items() if name in names - bound.arguments.keys()}
-                without_context.bind(*args, **passed, **given)
+            bound = signature.replace(parameters=parameters).bind_partial(*args, **passed)
         except TypeError as error:
             raise TypeError(f"{self._name}: {error}") from None
-        return storable(self._name, {**_flat(bound), **aside})
+        given = {**_flat(bound), **aside}
+        refuse_unfit(job, takes, given)
+        return storable(self._name, given)
 
 
 class Decorator(Protocol):

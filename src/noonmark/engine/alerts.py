@@ -6,10 +6,10 @@ Rule of the file: the stored alert row is the truth; a line here says the same t
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from noonmark.core.model import AlertWrite, Decision, Job, Micros, Occurrence
+from noonmark.core.model import AlertWrite, Decision, Job, Micros, Occurrence, Origin
 from noonmark.core.reasons import sentence
 from noonmark.core.series import next_moment
 from noonmark.core.times import nominal_text
@@ -21,11 +21,18 @@ DECISIONS = logging.getLogger("noonmark.decision")
 _WORDS = {1: (logging.WARNING, "notice"), 2: (logging.WARNING, "raised"), 3: (logging.ERROR, "URGENT")}
 
 
-def say_alerts(alerts: Iterable[AlertWrite], job: Job, row: Occurrence) -> None:
-    """Log each alert: level, job, its owner, run, key, attempt and the reason's sentence."""
+def say_alerts(
+    alerts: Iterable[AlertWrite], job: Job, row: Occurrence, were_open: Collection[tuple[str, str]] = ()
+) -> None:
+    """Log each alert: level, job, its owner, run, key, attempt and the reason's sentence.
+
+    An all-clear is written for every kind that may be open, and told only of one that was: ``were_open`` names the
+    (job, kind) that the store had, and a row that failed before opened one itself.
+    """
     for alert in alerts:
         if alert.clear:
-            ALERTS.info("all clear: %s (%s)", alert.job, alert.kind)
+            if (alert.job, alert.kind) in were_open or (alert.kind == "failing" and _failed_before(row)):
+                ALERTS.info("all clear: %s (%s)", alert.job, alert.kind)
             continue
         if alert.detail.get("update"):  # three alerts for a failing occurrence; between them the open one is updated
             continue
@@ -41,6 +48,19 @@ def say_alerts(alerts: Iterable[AlertWrite], job: Job, row: Occurrence) -> None:
             job.owner or "-",
             _sentence(alert.code, alert.detail, job.tz),
         )
+
+
+def must_be_looked_up(alerts: Iterable[AlertWrite], row: Occurrence) -> bool:
+    """Say whether only the store knows what an all-clear of this row closes: a person had a hand in it.
+
+    ``later`` names whoever asked, too, so an actor alone says nothing: that would be a read for every delayed job.
+    """
+    is_by_person = row.origin in (Origin.MANUAL, Origin.BACKFILL) or row.first_started_at != row.started_at
+    return is_by_person and not _failed_before(row) and any(alert.clear for alert in alerts)
+
+
+def _failed_before(row: Occurrence) -> bool:
+    return row.attempt - row.takeovers > 1
 
 
 def say_start(job: Job, row: Occurrence, fence: int, *, now: Micros, system_zone: str) -> None:

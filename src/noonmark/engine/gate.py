@@ -15,8 +15,10 @@ import asyncio
 import logging
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from noonmark.core.model import MINUTE, SECOND, Micros
@@ -35,6 +37,8 @@ RETRY_UNUSABLE = 3.0  # asking often mends nothing, and a server may lock out wh
 MENDING: Micros = 30 * SECOND
 """How long a store that served before may say that it cannot: the usual lease's length.  A run whose lease is
 longer is taken over when that ends."""
+REMEMBERED = 20
+"""How many times away a worker remembers: who asks why asks about one of the last."""
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -54,10 +58,22 @@ class Gate(Protocol):
         """Boot-clock moment since which the store does not answer, None while it does."""
         ...
 
+    def over(self) -> list[Away]:
+        """Return, once each, the times when the store was away that are over."""
+        ...
+
 
 def backoff(failures: int, dice: float) -> float:
     """Return how long to wait before the next try, in seconds: doubling, bounded, spread by the dice in [0, 1)."""
     return float(min(RETRY_LONGEST, RETRY_FIRST * 2.0 ** min(failures, 10)) * (0.5 + dice / 2))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Away:
+    """A time in which the store did not answer, boot clock: from the first call without an answer to the next answer."""
+
+    start: Micros
+    end: Micros
 
 
 class Outage:
@@ -70,6 +86,13 @@ class Outage:
         self._said: Micros = 0
         self._has_served = False
         self._unusable_since: Micros | None = None
+        self._asked: Micros = 0
+        self._began: Micros = 0
+        self._over: deque[Away] = deque(maxlen=REMEMBERED)
+
+    def asks(self) -> None:
+        """Take note of a call that begins: if no answer comes, the store was away from here on."""
+        self._asked = self._clock.boot()
 
     @property
     def since(self) -> Micros | None:
@@ -83,7 +106,8 @@ class Outage:
             return False
         if self._unusable_since is None:
             self._unusable_since = now
-            self._since, self._said = (now if self._since is None else self._since), now
+            self._begin(now)
+            self._said = now
             _LOG.error("the store cannot serve; the worker stops if that lasts %d s: %s", MENDING // SECOND, error)
             tell(self._observer, StoreAway(error=str(error)))
         return now - self._unusable_since < MENDING
@@ -93,21 +117,36 @@ class Outage:
         now = self._clock.boot()
         self._unusable_since = None  # it is away, which is another matter
         if self._since is None:
-            self._since, self._said = now, now
+            self._begin(now)
+            self._said = now
             _LOG.warning("the store does not answer (%s); the worker waits for it and loses nothing", error)
             tell(self._observer, StoreAway(error=str(error)))
         elif now - self._said > MINUTE:
             self._said = now
             _LOG.warning("the store is still away after %d s (%s)", (now - self._since) // 1_000_000, error)
 
+    def _begin(self, now: Micros) -> None:
+        if self._since is None:
+            self._since, self._began = now, min(now, self._asked or now)
+
     def answered(self) -> None:
         """Take note of an answer."""
         self._has_served, self._unusable_since = True, None
         if self._since is None:
             return
-        away, self._since = self._clock.boot() - self._since, None
+        now = self._clock.boot()
+        away = now - self._since
+        self._over.append(Away(start=self._began, end=now))
+        self._since = None
         _LOG.warning("the store answers again, after %.1f s", away / 1e6)
         tell(self._observer, StoreBack(away_for=away))
+
+    def over(self) -> list[Away]:
+        """Return, once each, the times away that are over; safe to call from any thread."""
+        found = []
+        while self._over:
+            found.append(self._over.popleft())
+        return found
 
 
 class StoreGate:
@@ -139,6 +178,10 @@ class StoreGate:
         """Boot-clock moment since which the store does not answer, None while it does."""
         return self._outage.since
 
+    def over(self) -> list[Away]:
+        """Return, once each, the times when the store was away that are over."""
+        return self._outage.over()
+
     def give_up(self) -> None:
         """Stop waiting for a store that is away: what is queued ends with GateClosed."""
         self._closing.set()
@@ -165,6 +208,7 @@ class StoreGate:
     def _persist(self, verb: Callable[[], Any]) -> Any:
         failures = 0
         while True:
+            self._outage.asks()
             try:
                 answer = verb()
             except StoreUnusable as error:

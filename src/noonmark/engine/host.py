@@ -65,6 +65,13 @@ def is_alive(worker: Mapping[str, Any] | None, us: WorkerInfo, now: int) -> bool
     return until is not None and now < int(until)
 
 
+def lives_here(worker: WorkerInfo, boot_id: str) -> bool | None:
+    """Tell whether a worker's process lives, if it is one of this machine since its last boot; else None."""
+    if worker.host != socket.gethostname() or worker.boot_id != boot_id or not process_started(os.getpid()):
+        return None
+    return bool(worker.process_started) and process_started(worker.pid) == worker.process_started
+
+
 def system_zone() -> str:
     """Return the name of the machine's own zone, for the log line only: no rule is ever read in it."""
     named = os.environ.get("TZ", "").lstrip(":")

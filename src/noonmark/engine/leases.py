@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from noonmark.core.model import FAR, SECOND, Micros, Renewal, WorkerInfo
+from noonmark.engine.gate import REMEMBERED, Away
 from noonmark.engine.points import Point, reach
 from noonmark.engine.runs import Run
 from noonmark.ports.clock import Clock
@@ -93,6 +95,20 @@ class Duty:
         self._counts_until: Micros = 0
         self._came_back = False
         self._failures = 0
+        self._unheard_since: Micros | None = None
+        self._over: deque[Away] = deque(maxlen=REMEMBERED)
+
+    def over(self) -> list[Away]:
+        """Return, once each, the times when the store did not answer us that are over; from any thread."""
+        found = []
+        while self._over:
+            found.append(self._over.popleft())
+        return found
+
+    def _heard(self) -> None:
+        since, self._unheard_since = self._unheard_since, None
+        if since is not None:
+            self._over.append(Away(start=since, end=self._clock.boot()))
 
     def beat(self, *, ended: bool = False) -> Micros:
         """Say that we live (or that we stop by ourselves); returns the store's time."""
@@ -101,6 +117,7 @@ class Duty:
             wall = self._clock.wall()
             info = replace(self.worker, seen_at=wall, ended_at=wall if ended else None)
             now = self.store.heartbeat(info, self._ttl)
+            self._heard()
             offset = wall - now
             is_told = abs(offset - info.wall_offset) < SECOND
             self.worker = replace(self.worker, wall_offset=offset)
@@ -122,6 +139,7 @@ class Duty:
 
     def keep_once(self) -> Micros:
         """Renew what is due and beat when it is time; return the boot-clock moment of the next round."""
+        asked = self._clock.boot()
         try:
             self._renew(self._book.due(self._clock.boot()))
             if self._clock.boot() >= self.beat_at:
@@ -129,6 +147,7 @@ class Duty:
             self._failures = 0
         except StoreError as error:
             self._failures += 1
+            self._unheard_since = asked if self._unheard_since is None else self._unheard_since
             if self._failures == 1:
                 _LOG.warning("leases could not be renewed (%s); trying again", error)
             nap = min(SECOND, 100_000 * self._failures)
@@ -146,6 +165,7 @@ class Duty:
         reach(Point.RENEW_ASKED)
         answer = self.store.renew(self.worker.id, wanted)
         reach(Point.RENEWED)
+        self._heard()
         for id_, run in held.items():
             if id_ not in answer.lost:
                 run.believe(asked)

@@ -38,6 +38,7 @@ from noonmark.engine.gate import Gate
 from noonmark.engine.joblocks import Hold, JobLocks
 from noonmark.engine.leases import Book, Duty
 from noonmark.engine.look import Looker
+from noonmark.engine.outages import Outages
 from noonmark.engine.pace import Pace
 from noonmark.engine.points import Point, reach
 from noonmark.engine.recording import Recorder
@@ -110,6 +111,7 @@ class Engine:
             store, gate, self.rules, worker=self._worker, store_now=self.store_now, dice=dice, observer=observer
         )
         self._farewell = Farewell(gate, self.duty, self._roster, self.inbox, self._recorder, clock, grace=30 * SECOND)
+        self._outages = Outages(store, gate, self.duty, worker=self._worker, to_store=lambda at: self._offset + at)
         self._watchdog = Watchdog(store, gate, self.rules, registry, worker=self._worker)
 
     def _make_looker(self, is_alive: Callable[[Any, Micros], bool | None]) -> Looker:
@@ -270,6 +272,7 @@ class Engine:
             await self._start_taken(started, asked, taken.now)
         if len(started) < len(taken.rows):
             self._launch(await self._looker.look([row for row in taken.rows if row.looking]))
+        await self._outages.write_down()
         return self._pace.next_round(taken, received)
 
     async def _take(self, limit: int) -> Taken:
@@ -370,11 +373,12 @@ class Engine:
     # -- tending ----------------------------------------------------------------------------------------
 
     async def _tending(self) -> None:
-        """Once a minute see that no series has lost its frontier."""
+        """Once a minute see that no series has lost its frontier, and that every time away is on record."""
         while True:
             await asyncio.sleep(60)
             await self._guarded(self._tend())
 
     async def _tend(self) -> Micros:
         await self._watchdog.check_some()
+        await self._outages.write_down()
         return 0

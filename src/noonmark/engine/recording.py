@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Sequence
 
 from noonmark.core.model import Micros, Settled, Settlement
-from noonmark.engine.alerts import say_alerts
+from noonmark.engine.alerts import must_be_looked_up, say_alerts
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.gate import Gate
 from noonmark.engine.outcomes import Clocked, plain_outcome, settlement
@@ -58,6 +58,7 @@ class Recorder:
         self.is_busy = True
         reach(Point.OUTCOME_ASKED)
         try:
+            were_open = await self._open_alerts(pairs)
             answers = await self._settle([item for _, item in pairs])
         finally:
             self.is_busy = False
@@ -65,7 +66,7 @@ class Recorder:
         is_news = False
         for (finish, item), answer in zip(pairs, answers, strict=True):
             if answer is not None:
-                self._say(finish, item, answer)
+                self._say(finish, item, answer, were_open)
             is_news = is_news or item.due_at is not None or bool(item.facts)
         return is_news
 
@@ -88,13 +89,23 @@ class Recorder:
         # One bad outcome must not take a whole batch with it.
         return [(await self._settle([item]))[0] for item in items]
 
-    def _say(self, finish: Finish, item: Settlement, answer: Settled) -> None:
+    async def _open_alerts(self, pairs: Sequence[tuple[Finish, Settlement]]) -> frozenset[tuple[str, str]]:
+        """Return which alerts are open, where somebody will want to know; a log line must not cost an outcome."""
+        if not any(must_be_looked_up(item.alerts, finish.run.row) for finish, item in pairs):
+            return frozenset()
+        try:
+            tallies = await self._gate.call(self._store.tallies)
+        except Exception:  # the settlement that follows meets the same store, and says what is wrong with it
+            return frozenset()
+        return frozenset((alert.job, alert.kind) for alert in tallies.open_alerts)
+
+    def _say(self, finish: Finish, item: Settlement, answer: Settled, were_open: frozenset[tuple[str, str]]) -> None:
         run = finish.run
         if answer.outcome != "applied":
             _LOG.warning("the outcome of %s was refused: fence %d is old", run.row.run_id, run.fence)
             tell(self._observer, Refused(row=run.row, fence=run.fence, what=item.event))
             return
         if item.alerts:
-            say_alerts(item.alerts, run.job, run.row)
+            say_alerts(item.alerts, run.job, run.row, were_open)
         if self._observer is not None:
             tell(self._observer, Finished(row=run.row, fence=run.fence, event=item.event, code=item.code))

@@ -13,6 +13,7 @@ from noonmark.explain.awake import asleep_at, awake_spans
 from noonmark.explain.describe import trigger_text
 from noonmark.explain.explanation import Telling
 from noonmark.explain.find import Asked, Found, read_rule
+from noonmark.explain.outages import away_between, outages
 from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
 
@@ -71,11 +72,24 @@ def _unrecorded(store: Store, job: Job, at: Micros, workers: tuple[WorkerInfo, .
         from_ = voice.day_and_clock(span.start) if span.start is not None else voice.say("ever")
         to = voice.day_and_clock(span.end) if span.end is not None else voice.say("now")
         said = voice.say("asleep_no_row", at=shown, from_=from_, to=to)
-        return Telling(sentence=said, code="nobody_awake", outcome="unknown")
+        return Telling(
+            sentence=said, lines=_away_lines(store, workers, at, voice), code="nobody_awake", outcome="unknown"
+        )
     behind = voice.day_and_clock(frontier.scheduled_for)
     said = voice.say("behind_frontier", at=shown, frontier=behind, id=frontier.id)
-    lines = () if awake_spans(workers, now) else (voice.say("due_never_awake", due=behind),)
+    lines = _away_lines(store, workers, at, voice)
+    if not awake_spans(workers, now):
+        lines = (voice.say("due_never_awake", due=behind), *lines)
     return Telling(sentence=said, lines=lines, code="behind_frontier", outcome="due")
+
+
+def _away_lines(store: Store, workers: tuple[WorkerInfo, ...], at: Micros, voice: Voice) -> tuple[str, ...]:
+    """Say that the store was away at that moment or later, as a worker wrote it down."""
+    away = away_between(outages(store, workers, at), at, voice.now)
+    if away is None:
+        return ()
+    from_, to = voice.day_and_clock(away.start), voice.day_and_clock(away.end)
+    return (voice.say("line_away", from_=from_, to=to, worker=away.name),)
 
 
 def _no_moment(job: Job, revisions: tuple[JobRow, ...], asked: Asked, voice: Voice) -> Telling:

@@ -21,6 +21,7 @@ from noonmark.core.model import (
     Story,
     WorkerInfo,
 )
+from noonmark.explain.outages import Outage
 from noonmark.explain.voice import Voice
 
 
@@ -67,6 +68,9 @@ class Scene:
     duplicates: tuple[int, ...] = ()  # ids that were refused because of this key
     following: Occurrence | None = None  # the next open row of the job, where the newest was asked for
     facts: Mapping[str, Fact] = field(default_factory=dict)  # as they are now, for open rows
+    outages: tuple[Outage, ...] = ()  # times away of the store since the occurrence was due
+    in_progress: Mapping[str, int] = field(default_factory=dict)  # worker -> its runs, where a row is overdue
+    processes: Mapping[str, bool] = field(default_factory=dict)  # worker -> does its process live?  This machine's only
 
     @property
     def row(self) -> Occurrence:

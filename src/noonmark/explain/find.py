@@ -23,7 +23,9 @@ class NotFound(LookupError):
 
     def __init__(self, what: str, do: str = "", /, **args: object) -> None:
         super().__init__(message(what, "en", **args))
-        self._what, self._do, self._args = what, do, args
+        self.name = what
+        """Which of them, for programs: the name of the message."""
+        self._do, self._args = do, args
 
     @property
     def hint(self) -> str:
@@ -32,7 +34,7 @@ class NotFound(LookupError):
 
     def what(self, lang: str) -> str:
         """Return what is not there."""
-        return message(self._what, lang, **self._args)
+        return message(self.name, lang, **self._args)
 
     def do(self, lang: str) -> str:
         """Return what to do about it."""

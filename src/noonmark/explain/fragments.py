@@ -1,4 +1,4 @@
-"""The small parts that several stories share: who, when, why late, how lost, by which limit.
+"""The small parts that several stories share: who, when, why late, by which limit.
 
 Rule of the file: pure functions of the scene; each returns text or what text is made of.
 """
@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 
 from noonmark.core import phrasing
-from noonmark.core.model import Attempt, LedgerLine, Origin, State
+from noonmark.core.model import SECOND, Attempt, LedgerLine, Micros, Origin, State
 from noonmark.explain.awake import asleep_at
 from noonmark.explain.explanation import Scene
+from noonmark.explain.outages import Outage, away_between
 from noonmark.explain.voice import Voice
 
+SOON_AFTER: Micros = 10 * SECOND
+"""Who starts so soon after the store's return had waited for it: workers ask anew at once, and take turns."""
 WAITED = {
     "flag_missing": "waited_facts",
     "dependency_missing": "waited_facts",
@@ -59,9 +62,12 @@ def waited_for(ledger: tuple[LedgerLine, ...], voice: Voice) -> str:
 
 
 def cause_of_delay(scene: Scene) -> str:
-    """Say why a run started late although nothing held it back: nobody was awake, or everybody was busy."""
+    """Say why a run started late although nothing held it back: nobody awake, no store, or everybody busy."""
     row, voice = scene.row, scene.voice
     span = asleep_at(scene.workers, row.scheduled_for, scene.now)
+    away = away_before_start(scene)
+    if away is not None and span is None:
+        return away_text(scene, away, "cause_away")
     if span is not None and span.end is not None:
         if span.start is None:
             return voice.say("cause_asleep_before", to=voice.moment(span.end))
@@ -69,36 +75,22 @@ def cause_of_delay(scene: Scene) -> str:
     return voice.say("cause_busy")
 
 
-def how_lost(scene: Scene, lost: Attempt) -> str:
-    """Say how a holder was lost: dead, ended, or paused and still there."""
-    voice, worker = scene.voice, scene.worker(lost.worker)
-    ended = lost.ended_at or scene.now
-    if worker is None:
-        return voice.say("worker_unknown", worker=scene.name_of(lost.worker), ended=voice.moment(ended))
-    if worker.ended_at is not None and worker.ended_at <= ended:
-        return voice.say("worker_ended", worker=worker.name, ended=voice.moment(worker.ended_at))
-    seen = voice.moment(worker.seen_at)
-    if worker.seen_at > ended or worker.is_awake(scene.now) or worker.ended_at is not None:
-        return voice.say("worker_paused", worker=worker.name, seen=seen)
-    return voice.say("worker_died", worker=worker.name, pid=worker.pid, seen=seen)
+def away_before_start(scene: Scene) -> Outage | None:
+    """Return the time away of the store that made a start late: most of its delay, or right up to the start."""
+    row = scene.row
+    if row.first_started_at is None:
+        return None
+    away = away_between(scene.outages, row.scheduled_for, row.first_started_at)
+    if away is None:
+        return None
+    is_most = 2 * away.shares(row.scheduled_for, row.first_started_at) >= row.first_started_at - row.scheduled_for
+    return away if is_most or row.first_started_at - away.end <= SOON_AFTER else None
 
 
-def fence_lines(scene: Scene) -> tuple[str, ...]:
-    """Say for every lost attempt from when on its writes are refused."""
-    lines = []
-    for lost in scene.lost_attempts:
-        newer = next((a for a in scene.story.attempts if a.fence > lost.fence), None)
-        if newer is not None:
-            lines.append(
-                scene.voice.say(
-                    "line_fence",
-                    worker=scene.name_of(lost.worker),
-                    at=scene.voice.moment(lost.ended_at or newer.started_at),
-                    old=scene.fence(lost.fence),
-                    new=scene.fence(newer.fence),
-                )
-            )
-    return tuple(lines)
+def away_text(scene: Scene, away: Outage, key: str) -> str:
+    """Say from when to when the store was away, and who saw it."""
+    voice = scene.voice
+    return voice.say(key, from_=voice.moment(away.start), to=voice.moment(away.end), worker=away.name)
 
 
 def limit_text(scene: Scene) -> str:

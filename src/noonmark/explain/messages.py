@@ -55,6 +55,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "no worker had been awake before {to}.",
         "在 {to} 之前没有任何 worker 在线。",
     ),
+    "cause_away": (
+        "the store was away from {from_} to {to}, as {worker} saw it.",
+        "{worker} 发现存储在 {from_} 至 {to} 无法访问。",
+    ),
     "cause_busy": (
         "workers were awake, but the first one to take it up did so only then.",
         "有 worker 在线，但直到那时才有一个取走它。",
@@ -66,6 +70,21 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "worker_paused": (
         "{worker} stopped renewing its lease although it lived on (last heard of at {seen});",
         "{worker} 停止续租但并未死亡（最后心跳 {seen}）；",
+    ),
+    "worker_silent": (
+        (
+            "{worker} (pid {pid}) was last heard of at {seen}, and it is not known yet whether it is gone "
+            "(its heartbeat counts until {until});"
+        ),
+        "{worker}（pid {pid}）最后一次心跳在 {seen}，是否已消失尚不可知（心跳有效到 {until}）；",
+    ),
+    "worker_process_there": (
+        "{worker} stopped renewing its lease although its process {pid} is still there (last heard of at {seen});",
+        "{worker} 停止续租，但其进程 {pid} 仍在（最后心跳 {seen}）；",
+    ),
+    "worker_cut_off": (
+        "{worker} could not renew its lease while the store was away from {from_} to {to} (last heard of at {seen});",
+        "存储在 {from_} 至 {to} 无法访问，{worker} 因此未能续租（最后心跳 {seen}）；",
     ),
     "worker_ended": (
         "{worker} ended at {ended} without finishing it;",
@@ -88,9 +107,26 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "running_lapsed": (
         (
             "It was running on {worker} since {started}, but its lease ended at {lease} and nobody renewed it: "
-            "the next worker that is awake takes over."
+            "{loss} the next worker that is awake takes over."
         ),
-        "自 {started} 起在 {worker} 上运行，但租约于 {lease} 到期且无人续租：下一个在线的 worker 会接管。",
+        "自 {started} 起在 {worker} 上运行，但租约于 {lease} 到期且无人续租：{loss}下一个在线的 worker 会接管。",
+    ),
+    "running_looked_at": (
+        (
+            "It was running on {worker} since {started}, but its lease was found to be over at {found}: {loss} "
+            "{looker} is looking at it now."
+        ),
+        "自 {started} 起在 {worker} 上运行，但于 {found} 发现其租约已到期：{loss}{looker} 正在查看。",
+    ),
+    "running_waits": (
+        (
+            "It was running on {worker} since {started}, but its lease was found to be over at {found}: {loss} "
+            "nobody runs it now. {reason} Next look at {due} ({in_})."
+        ),
+        (
+            "自 {started} 起在 {worker} 上运行，但于 {found} 发现其租约已到期：{loss}目前无人运行它。"
+            "{reason}下次查看在 {due}（{in_}）。"
+        ),
     ),
     "running_cancel": (
         "It is running on {worker} since {started}, and {actor} asked for it to be cancelled: {reason}",
@@ -129,6 +165,16 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "It became due at {due}, but no worker that is awake runs the job {job} ({awake} awake).",
         "已于 {due} 到期，但在线的 worker 都不运行任务 {job}（在线 {awake} 个）。",
     ),
+    "due_while_full": (
+        (
+            "It became due at {due} and is overdue by {ago}: the workers that could take it up ({awake} awake) have "
+            "{running} runs in progress, and one whose slots are all taken takes nothing before a run ends."
+        ),
+        (
+            "已于 {due} 到期，逾期 {ago}：能运行它的 worker（在线 {awake} 个）正在运行 {running} 次，"
+            "槽位全满的 worker 要等一次运行结束才会取走新的。"
+        ),
+    ),
     "due_overdue": (
         "It became due at {due} and is overdue by {ago}, although a worker is awake: this should not be.",
         "已于 {due} 到期，逾期 {ago}，尽管有 worker 在线：这不应该发生。",
@@ -143,6 +189,14 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "missed_asleep": (
         "It did not run: no worker was awake from {from_} to {to}, and {limit}.",
         "没有运行：从 {from_} 到 {to} 没有任何 worker 在线，而{limit}。",
+    ),
+    "missed_away": (
+        "It did not run: the store was away from {from_} to {to}, as {worker} saw it, and {limit}.",
+        "没有运行：{worker} 发现存储在 {from_} 至 {to} 无法访问，而{limit}。",
+    ),
+    "missed_looked_late": (
+        "It did not run: {limit}, and the first worker to look at it did so only at {ended}.",
+        "没有运行：{limit}，而直到 {ended} 才有 worker 查看它。",
     ),
     "missed_plain": ("It did not run: {limit}.", "没有运行：{limit}。"),
     "missed_after_tries": (
@@ -246,6 +300,14 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "line_fence": (
         "A write by {worker} after {at} is refused (fence {old} < {new}).",
         "{worker} 在 {at} 之后的写入会被拒绝（fence {old} < {new}）。",
+    ),
+    "line_away": (
+        "The store was away from {from_} to {to}, as {worker} saw it.",
+        "{worker} 发现存储在 {from_} 至 {to} 无法访问。",
+    ),
+    "line_process_gone": (
+        "{worker} (pid {pid}) is gone: its process is no more. Its lease counts until {lease}, then another takes over.",
+        "{worker}（pid {pid}）的进程已不存在。其租约有效到 {lease}，之后由其他 worker 接管。",
     ),
     "line_next": ("Next: due {due} ({in_}).", "下一次：{due} 到期（{in_}）。"),
     "line_steps": ("Steps kept: {names}.", "已保存的步骤：{names}。"),

@@ -57,6 +57,10 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
     "head_key": ("key {key}", "键 {key}"),
     "head_revision": ("revision {revision}", "修订 {revision}"),
     "head_zone": ("times are {zone}", "时间均为 {zone}"),
+    "verify_beside": (
+        "beside them {count} refused as duplicates: somebody asked again for what has its occurrence",
+        "此外拦下 {count} 次重复：请求的事已有其触发",
+    ),
     "verify_ok": ("OK", "正常"),
     "verify_bad": ("NOT OK", "有问题"),
     "verify_refused": (

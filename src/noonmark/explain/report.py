@@ -23,6 +23,7 @@ _KINDS = {
     "early": "problem_early",
     "unreadable": "problem_unreadable",
 }
+_DUPLICATE = "refused_duplicate"
 SHOWN = 20
 """Most problems listed in the text; the JSON has them all."""
 
@@ -37,6 +38,16 @@ def report_line(report: Report, lang: str = "en") -> str:
         twice=report.twice,
         missing=report.missing,
     )
+
+
+def report_counts(report: Report, lang: str = "en") -> list[tuple[int, str]]:
+    """Return how many of the occurrences that were due ended how, in words, most worth telling first: they add up.
+
+    A refused duplicate is none of them: its key is another occurrence's.
+    """
+    counts = [(name, count) for name, count in report.outcomes.items() if name in OUTCOMES and name != _DUPLICATE]
+    counts.sort(key=lambda item: -OUTCOMES[item[0]].rank)
+    return [(count, OUTCOMES[name].zh if lang == "zh" else OUTCOMES[name].en.lower()) for name, count in counts]
 
 
 def report_text(report: Report, voice: Voice) -> str:
@@ -56,13 +67,11 @@ def report_text(report: Report, voice: Voice) -> str:
             zone=voice.zone,
         )
     ]
-    shown = sorted(
-        ((n, c) for n, c in report.outcomes.items() if n in OUTCOMES), key=lambda item: -OUTCOMES[item[0]].rank
-    )
-    column = max((len(str(count)) for _, count in shown), default=1)
-    for name, count in shown:
-        word = OUTCOMES[name].zh if voice.lang == "zh" else OUTCOMES[name].en.lower()
-        lines.append(f"  {count:>{column}} {word}")
+    shown = report_counts(report, voice.lang)
+    column = max((len(str(count)) for count, _ in shown), default=1)
+    lines += [f"  {count:>{column}} {word}" for count, word in shown]
+    if report.outcomes.get(_DUPLICATE):
+        lines.append("  " + voice.say("verify_beside", count=report.outcomes[_DUPLICATE]))
     lines.append(report_line(report, voice.lang))
     if report.problems:
         rows = [_problem_row(problem, voice) for problem in report.problems[:SHOWN]]

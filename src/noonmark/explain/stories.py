@@ -7,29 +7,28 @@ and the heartbeats do not show is not said.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from noonmark.core import phrasing
 from noonmark.core.decide import LATE_AFTER
-from noonmark.core.model import SECOND
+from noonmark.core.model import SECOND, Attempt
 from noonmark.explain.awake import alive_with, asleep_at
+from noonmark.explain.endings import by_person, cancelled, failed, missed, refused, skipped
 from noonmark.explain.explanation import Scene, Telling
 from noonmark.explain.fragments import (
-    actor_of,
+    away_before_start,
+    away_text,
     cause_of_delay,
-    fence_lines,
-    how_lost,
     last_attempt,
-    limit_text,
     short_error,
     spaced,
     waited_for,
     who_and_why,
 )
+from noonmark.explain.losses import fence_lines, how_lost, loss_lines, process_lines
 from noonmark.explain.outcomes import OVERDUE_AFTER, lateness, outcome_of
 
 ALL_IS_WELL = frozenset({"on_time", "caught_up", "taken_over", "marked_done", "handled", "running", "planned"})
 """Outcomes after which there is nothing to do."""
-PERSON_CODES = frozenset({"marked_done", "marked_skip", "marked_handled"})
 
 
 def tell(scene: Scene) -> Telling:
@@ -84,7 +83,8 @@ def caught_up(scene: Scene) -> Telling:
             started=voice.moment(row.first_started_at or scene.now),
             worker=scene.name_of(first.worker if first else row.holder),
             cause=cause_of_delay(scene),
-        )
+        ),
+        lines=_away_lines(scene),
     )
 
 
@@ -103,6 +103,14 @@ def _after_waiting(scene: Scene) -> Telling | None:
             what=what,
         )
     )
+
+
+def _away_lines(scene: Scene) -> tuple[str, ...]:
+    """Beside a cause that came first, the store may have been away as well."""
+    away = away_before_start(scene)
+    if away is None or asleep_at(scene.workers, scene.row.scheduled_for, scene.now) is None:
+        return ()
+    return (away_text(scene, away, "line_away"),)
 
 
 def taken_over(scene: Scene) -> Telling:
@@ -125,13 +133,6 @@ def taken_over(scene: Scene) -> Telling:
         lines=fence_lines(scene),
         code="taken_over",
     )
-
-
-def by_person(scene: Scene) -> Telling:
-    """Marked done, or handled, or never to run, by a person."""
-    row, voice = scene.row, scene.voice
-    key = {"marked_done": "ran_by_person", "marked_handled": "handled_person"}.get(row.code, "skipped_person")
-    return Telling(sentence=voice.say(key, **who_and_why(scene)))
 
 
 def _after_retries(scene: Scene) -> Telling:
@@ -159,13 +160,15 @@ def running(scene: Scene) -> Telling:
     worker = scene.name_of(last.worker if last else row.holder)
     started = voice.moment(row.started_at or row.scheduled_for)
     if row.cancel_requested:
-        return Telling(sentence=voice.say("running_cancel", worker=worker, started=started, **who_and_why(scene)))
+        sentence = voice.say("running_cancel", worker=worker, started=started, **who_and_why(scene))
+        return Telling(sentence=sentence, lines=(*loss_lines(scene), *process_lines(scene)))
+    if last is not None and last.outcome == "lost":
+        return _without_holder(scene, last)
+    if row.due_at is not None and row.due_at <= scene.now:
+        loss = how_lost(scene, replace(last, ended_at=row.due_at)) if last is not None else ""
+        lapsed = voice.say("running_lapsed", worker=worker, started=started, lease=voice.moment(row.due_at), loss=loss)
+        return Telling(sentence=lapsed, code="lost")
     lease = voice.moment(row.due_at) if row.due_at is not None else "?"
-    if row.looking or (row.due_at is not None and row.due_at <= scene.now):
-        return Telling(
-            sentence=voice.say("running_lapsed", worker=worker, started=started, lease=lease),
-            code=row.code if row.looking else "lost",
-        )
     if scene.lost_attempts and last is not None:
         lost = scene.lost_attempts[-1]
         sentence = voice.say(
@@ -177,7 +180,7 @@ def running(scene: Scene) -> Telling:
             old=scene.fence(lost.fence),
             new=scene.fence(last.fence),
         )
-        return Telling(sentence=sentence, lines=fence_lines(scene), code="taken_over")
+        return Telling(sentence=sentence, lines=(*fence_lines(scene), *process_lines(scene)), code="taken_over")
     late = lateness(row)
     return Telling(
         sentence=voice.say(
@@ -189,7 +192,31 @@ def running(scene: Scene) -> Telling:
             tries=scene.tries,
             lease=lease,
         ),
+        lines=process_lines(scene),
     )
+
+
+def _without_holder(scene: Scene, last: Attempt) -> Telling:
+    """Its lease was found to be over: somebody looks at it now, or it waits for the next look."""
+    row, voice = scene.row, scene.voice
+    said = {
+        "worker": scene.name_of(last.worker),
+        "started": voice.moment(last.started_at),
+        "found": voice.moment(last.ended_at or scene.now),
+        "loss": how_lost(scene, last),
+    }
+    if row.looking:
+        sentence = voice.say("running_looked_at", looker=scene.name_of(row.holder), **said)
+        return Telling(sentence=sentence, code="lost")
+    due = row.due_at if row.due_at is not None else scene.now
+    sentence = voice.say(
+        "running_waits",
+        reason=spaced(scene, voice.reason(row.code, row.detail)),
+        due=voice.moment(due),
+        in_=voice.distance(due),
+        **said,
+    )
+    return Telling(sentence=sentence, code=row.code)
 
 
 def retrying(scene: Scene) -> Telling:
@@ -208,8 +235,8 @@ def retrying(scene: Scene) -> Telling:
         in_=voice.distance(due),
     )
     if row.verdict.startswith("skip_") and row.code:
-        return Telling(sentence=telling, lines=(voice.reason(row.code, row.detail),))
-    return Telling(sentence=telling)
+        return Telling(sentence=telling, lines=(voice.reason(row.code, row.detail), *loss_lines(scene)))
+    return Telling(sentence=telling, lines=loss_lines(scene))
 
 
 def waiting(scene: Scene) -> Telling:
@@ -261,122 +288,19 @@ def due_now(scene: Scene) -> Telling:
             code="handler_missing",
         )
     if now - at > OVERDUE_AFTER:
-        return Telling(sentence=voice.say("due_overdue", due=due, ago=ago), code="overdue")
+        return _overdue(scene, due, ago, awake)
     return Telling(sentence=voice.say("due_now", due=due, ago=ago), code="due")
 
 
-# --- it did not run -------------------------------------------------------------------------------
-
-
-def missed(scene: Scene) -> Telling:
-    """Wanted, but its window or limit closed: say what it waited for until then, or that nobody was awake."""
-    row, voice = scene.row, scene.voice
-    limit = limit_text(scene)
-    if scene.story.attempts and row.first_started_at is not None:
-        failed = scene.failed_attempts
-        error = short_error(failed[-1].error if failed else row.error)
-        sentence = voice.say(
-            "missed_after_tries", attempts=len(scene.story.attempts), tries=scene.tries, error=error, limit=limit
-        )
-        return Telling(sentence=sentence)
-    if scene.waits:
-        last = scene.waits[-1]
-        reason = spaced(scene, voice.reason(last.code, last.detail))
-        return Telling(sentence=voice.say("missed_waiting", reason=reason, limit=limit), remedy=voice.remedy(last.code))
-    span = asleep_at(scene.workers, row.scheduled_for, scene.now)
-    if span is not None and span.end is not None:
-        from_ = voice.moment(span.start) if span.start is not None else voice.say("ever")
-        return Telling(
-            sentence=voice.say("missed_asleep", from_=from_, to=voice.moment(span.end), limit=limit),
-        )
-    return Telling(sentence=voice.say("missed_plain", limit=limit))
-
-
-def failed(scene: Scene) -> Telling:
-    """Ended for good: the reason, how many tries, and the first error that started it all."""
-    row, voice = scene.row, scene.voice
-    detail = scene.detail()
-    detail.setdefault("error", short_error(row.error))
-    reason = spaced(scene, voice.reason(row.code, detail))
-    if not scene.story.attempts:
-        return Telling(sentence=voice.say("failed_unstarted", reason=reason))
-    sentence = voice.say(
-        "failed",
-        reason=reason,
-        attempts=len(scene.story.attempts),
-        tries=scene.tries,
-        ended=voice.moment(row.ended_at or scene.now),
-    )
-    failures = scene.failed_attempts
-    lines: tuple[str, ...] = ()
-    if len(failures) > 1 and failures[0].error != failures[-1].error:
-        lines = (voice.say("line_first_failure", error=short_error(failures[0].error)),)
-    return Telling(sentence=sentence, lines=(*lines, *fence_lines(scene)))
-
-
-def skipped(scene: Scene) -> Telling:
-    """What the rule excludes, one moment or a whole range of missed ones."""
-    row, voice = scene.row, scene.voice
-    if row.code == "marked_skip":
-        return by_person(scene)
-    if row.range_until is not None:
-        return in_range(scene, row.scheduled_for)
-    return Telling(sentence=voice.say("skipped", reason=voice.reason(row.code, row.detail)))
-
-
-def in_range(scene: Scene, moment: int) -> Telling:
-    """A moment inside a compressed range record."""
-    row, voice = scene.row, scene.voice
-    stand_in = next((other for other in scene.related.values() if other.id != row.id), None)
-    if stand_in is not None:
-        instead = voice.say("range_instead", due=voice.day_and_clock(stand_in.scheduled_for), id=stand_in.id)
-    else:
-        missed_policy = scene.job.catch_up.missed if scene.job is not None else "?"
-        instead = voice.say("range_skipped", missed=missed_policy)
-    count = voice.say("range_many") if row.range_count < 0 else row.range_count
-    sentence = voice.say(
-        "range",
-        due=voice.day_and_clock(moment),
-        count=count,
-        from_=voice.day_and_clock(row.scheduled_for),
-        to=voice.day_and_clock(row.range_until or row.scheduled_for),
-        instead=instead,
-    )
-    return Telling(sentence=sentence, code=row.code or "range_superseded")
-
-
-def refused(scene: Scene) -> Telling:
-    """A duplicate: name the holder of the key, and what became of it."""
-    row, voice = scene.row, scene.voice
-    holder_id = row.duplicate_of or scene.detail().get("holder")
-    holder = scene.related.get(holder_id) if holder_id else None
-    if holder is None:
-        return Telling(sentence=voice.say("duplicate_unknown", key=row.key))
-    since = holder.ended_at if holder.ended_at is not None else holder.started_at
-    when = voice.say("duplicate_when", at=voice.moment(since)) if since is not None else ""
-    return Telling(
-        sentence=voice.say(
-            "duplicate",
-            key=row.key,
-            holder=holder.id,
-            job=holder.job,
-            state=phrasing.state(holder.state, voice.lang),
-            when=when,
-        ),
-        code=row.code or "key_held",
-    )
-
-
-def cancelled(scene: Scene) -> Telling:
-    """Cancelled, by a person or because its worker is gone."""
-    row, voice = scene.row, scene.voice
-    if row.code in PERSON_CODES:
-        return by_person(scene)
-    who = who_and_why(scene)
-    if actor_of(scene):
-        return Telling(sentence=voice.say("cancelled", **who))
-    reason = voice.reason(row.code, row.detail) if row.code else voice.say("no_reason")
-    return Telling(sentence=voice.say("cancelled_system", ended=who["ended"], reason=reason))
+def _overdue(scene: Scene, due: str, ago: str, awake: int) -> Telling:
+    """Overdue although somebody is awake: a worker whose slots are all taken takes nothing; else it is a fault."""
+    voice, job = scene.voice, scene.row.job
+    able = [worker for worker in scene.workers if worker.is_awake(scene.now) and job in worker.jobs]
+    running = sum(scene.in_progress.get(worker.id, 0) for worker in able)
+    if all(scene.in_progress.get(worker.id, 0) for worker in able):
+        sentence = voice.say("due_while_full", due=due, ago=ago, awake=awake, running=running)
+        return Telling(sentence=sentence, code="overdue")
+    return Telling(sentence=voice.say("due_overdue", due=due, ago=ago), code="overdue")
 
 
 TELLERS: dict[str, Callable[[Scene], Telling]] = {

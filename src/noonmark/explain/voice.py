@@ -104,12 +104,34 @@ class Voice:
             return f"{times.weekday_name(us, self.zone)} {at:%H:%M}"
         return f"{at.day} {at:%b}" if at.year == today.year else f"{at.day} {at:%b %Y}"
 
-    def cut(self, us: Micros) -> str:
-        """Tell a length in its largest unit only, where columns are dear."""
-        text = self.length(us)
-        return " ".join(text.split()[:2])
+    def distance(self, us: Micros, *, short: bool = False) -> str:
+        """Tell how far an instant is from now: "in 3 h" or "2 min ago", never earlier than it is.
 
-    def distance(self, us: Micros) -> str:
-        """Tell how far an instant is from now: "in 3 h" or "2 min ago"."""
-        key = "in" if us >= self.now else "ago"
-        return self.say(key, length=self.length(us - self.now))
+        Args:
+            short: in the largest unit only, where columns are dear.
+        """
+        if us < self.now:
+            return self.say("ago", length=self._cut(self.now - us) if short else self.length(self.now - us))
+        ahead = _up(us - self.now, short=short)
+        return self.say("in", length=self._cut(ahead) if short else self.length(ahead))
+
+    def _cut(self, us: Micros) -> str:
+        return " ".join(self.length(us).split()[:2])
+
+
+_UNITS = (DAY, HOUR, MINUTE, SECOND)
+
+
+def _up(us: Micros, *, short: bool) -> Micros:
+    """Round up to what ``Voice.length`` tells of such a length: what is cut off there would make it too short."""
+    if us < SECOND // 10:
+        return -(-us // 1000) * 1000
+    if us <= 10 * SECOND - SECOND // 10:
+        return -(-us * 10 // SECOND) * SECOND // 10
+    for index, size in enumerate(_UNITS):
+        if us >= size:
+            is_whole = short or us >= 10 * size or size == SECOND
+            told = size if is_whole else _UNITS[index + 1]
+            rounded = -(-us // told) * told
+            return rounded if rounded == us else _up(rounded, short=short)  # it may have become another unit's
+    return us

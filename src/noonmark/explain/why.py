@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeAlias
 
 from noonmark.core import times
 from noonmark.core.conditions import fact_subject
@@ -25,16 +28,23 @@ from noonmark.core.model import (
     State,
     Story,
     Verdict,
+    WorkerInfo,
 )
 from noonmark.explain import evidence
 from noonmark.explain.absent import absence
+from noonmark.explain.endings import in_range
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
 from noonmark.explain.find import Asked, Found, find
 from noonmark.explain.fragments import short_error
-from noonmark.explain.stories import in_range, tell
+from noonmark.explain.outages import outages
+from noonmark.explain.outcomes import OVERDUE_AFTER
+from noonmark.explain.stories import tell
 from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
 
+Lives: TypeAlias = Callable[[WorkerInfo], bool | None]
+RUNS_COUNTED = 10_000
+"""Most runs in progress that are counted to tell whether workers are full."""
 _ATTEMPT_WORDS = {
     "success": "try_success",
     "failed": "try_failed",
@@ -55,6 +65,7 @@ def why(
     lang: str = "en",
     tz: str | None = None,
     now: Micros | None = None,
+    lives: Lives | None = None,
 ) -> Explanation:
     """Explain one occurrence, or the absence of one.
 
@@ -64,6 +75,7 @@ def why(
         lang: "en" or "zh".
         tz: zone in which times are told; the job's own when left out.
         now: store time in microseconds; read from the store when left out.
+        lives: says of a worker of the reader's own machine whether its process lives, None for any other.
 
     Raises:
         NotFound: no such job, key or occurrence.
@@ -75,16 +87,16 @@ def why(
     if found.row is None:
         assert found.asked is not None, "find answers with a row or with the time asked about"
         return _explain_absence(store, found, found.asked, voice)
-    return explain(store, found, voice)
+    return explain(store, found, voice, lives)
 
 
-def explain(store: Store, found: Found, voice: Voice) -> Explanation:
+def explain(store: Store, found: Found, voice: Voice, lives: Lives | None = None) -> Explanation:
     """Explain a row that was found."""
     assert found.row is not None
     story = store.story(found.row.id)
     if story is None:  # pruned between two reads
         story = Story(occurrence=found.row, attempts=(), ledger=(), notes=(), alerts=())
-    scene = _scene(store, found, story, voice)
+    scene = _scene(store, found, story, voice, lives)
     telling = tell(scene)
     moment = found.row.scheduled_for
     if found.asked is not None and found.row.range_until is not None:
@@ -137,7 +149,7 @@ def _assemble(
     )
 
 
-def _scene(store: Store, found: Found, story: Story, voice: Voice) -> Scene:
+def _scene(store: Store, found: Found, story: Story, voice: Voice, lives: Lives | None) -> Scene:
     row = story.occurrence
     ids: set[int] = {row.duplicate_of} if row.duplicate_of else set()
     detail = json.loads(row.detail or "{}")
@@ -145,16 +157,38 @@ def _scene(store: Store, found: Found, story: Story, voice: Voice) -> Scene:
     related = {other.id: other for other in store.occurrences(Query(ids=tuple(ids)))} if ids else {}
     if row.range_until is not None:
         related |= {other.id: other for other in _after_range(store, row)}
+    workers = tuple(store.workers())
     return Scene(
         story=story,
         job=found.job,
         job_row=found.job_row,
-        workers=tuple(store.workers()),
+        workers=workers,
         voice=voice,
         related=related,
         duplicates=_refused_for(store, row),
         following=found.following,
+        outages=outages(store, workers, row.scheduled_for),
+        in_progress=_in_progress(store, row, voice),
+        processes=_processes(story, workers, lives),
     )
+
+
+def _in_progress(store: Store, row: Occurrence, voice: Voice) -> Counter[str]:
+    """Count the runs of each worker, where a row is overdue and it may be that all of them are full."""
+    is_open = row.state in (State.PENDING, State.FAILED_RETRYING)
+    if not is_open or row.due_at is None or row.due_at > voice.now - OVERDUE_AFTER:
+        return Counter()
+    running = store.occurrences(Query(states=frozenset({State.RUNNING}), limit=RUNS_COUNTED))
+    return Counter(other.holder for other in running if other.holder and not other.looking)
+
+
+def _processes(story: Story, workers: tuple[WorkerInfo, ...], lives: Lives | None) -> dict[str, bool]:
+    """Ask this machine's kernel about the workers that tried the occurrence, where they are its own."""
+    if lives is None:
+        return {}
+    tried = {attempt.worker for attempt in story.attempts}
+    answers = {worker.id: lives(worker) for worker in workers if worker.id in tried and worker.ended_at is None}
+    return {worker: answer for worker, answer in answers.items() if answer is not None}
 
 
 def _after_range(store: Store, row: Occurrence) -> list[Occurrence]:

@@ -22,3 +22,7 @@ class StaleFence(LockLost):
 
 class LockUrlError(LockUnusable, ValueError):
     """The URL names no lock service; the message says what to write instead."""
+
+
+class LockDriverMissing(LockUrlError):
+    """The URL is fine, but the package that speaks to such a service is not installed here; the message says how to."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import os
 from typing import Any
 from urllib.parse import parse_qsl
 
-from noonmark.core.urls import CUT_PASSWORD, may_cut_a_password, without_secrets
-from noonmark.locks.errors import LockUrlError
+from noonmark.core.urls import CUT_PASSWORD, DRIVERS, driver_missing, may_cut_a_password, without_secrets
+from noonmark.locks.errors import LockDriverMissing, LockUrlError
 from noonmark.ports.lock import Locks
 
 DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
@@ -65,6 +66,7 @@ def open_locks(url: str | None = None) -> Locks:
 
     Raises:
         LockUrlError: no such service, with what to write instead.
+        LockDriverMissing: the package that speaks to it is not installed.
         LockError: the service does not answer (most are asked only when a lock is).
     """
     chosen = lock_url(url)
@@ -85,16 +87,21 @@ def open_locks(url: str | None = None) -> Locks:
     if extra == "postgres" and ("kind", "advisory") in parse_qsl(chosen.partition("?")[2]):
         module, name = "noonmark.locks.advisory", "AdvisoryLocks"
     try:
+        if (
+            extra and importlib.util.find_spec(DRIVERS[extra]) is None
+        ):  # most are imported only when a lock is asked for
+            raise LockDriverMissing(driver_missing(scheme, DRIVERS[extra], extra))
         opener: Any = getattr(importlib.import_module(module), name)
         locks: Locks = opener(chosen)
+    except LockDriverMissing:
+        raise
     except LockUrlError:
         if may_cut_a_password(chosen):
             raise LockUrlError(CUT_PASSWORD) from None
         raise
-    except ModuleNotFoundError as missing:
-        raise LockUrlError(
-            f"{scheme}:// needs the package {missing.name}; install it with: pip install 'noonmark[{extra}]'"
-        ) from None
+    except ImportError as missing:
+        package = (missing.name or "").partition(".")[0] or DRIVERS[extra]
+        raise LockDriverMissing(driver_missing(scheme, package, extra)) from missing
     return locks
 
 

@@ -86,6 +86,17 @@ class Import:
         return self.cursor is not None
 
 
+def highest_id(page: Page) -> int:
+    """Return the highest occurrence id that the page speaks of, 0 when of none.
+
+    A copy of a store that somebody still writes to may lack the row that a claim, an attempt or a ledger line is about;
+    a new row that were given its id would come to a past that is not its own.
+    """
+    named = [record.fields.get(name) for record in page.records for name in ("occurrence_id", "duplicate_of")]
+    own = [record.fields["id"] for record in page.records if record.kind == "occurrence"]
+    return max((number for number in (*named, *own) if isinstance(number, int)), default=0)
+
+
 class Archive(Protocol):
     """What a store offers beside its verbs so that a namespace can move.  Every store of noonmark has it."""
 
@@ -105,7 +116,7 @@ class Archive(Protocol):
     def import_page(self, source: str, page: Page) -> None:
         """Write a page and remember its cursor, in one transaction; ids, fences and sequence numbers are kept.
 
-        After the last page new ids go on above the highest one that was copied.
+        New ids go on above the highest one that was copied, be it only named by another record (``highest_id``).
 
         Raises:
             StoreUnusable: the namespace holds something that did not come from ``source``.

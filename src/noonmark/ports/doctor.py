@@ -42,6 +42,15 @@ class Diagnoses(Protocol):
         ...
 
 
+class StoreRefused(StoreUnusable):
+    """A store has findings of level ``refuse``; ``where`` is its URL without secrets."""
+
+    def __init__(self, where: str, findings: tuple[Finding, ...]) -> None:
+        told = " ".join(f"{finding.sentence} {finding.remedy}".strip() for finding in findings)
+        super().__init__(f"cannot use the store {where}: {told}")
+        self.where, self.findings = where, findings
+
+
 def raise_if_refused(where: str, findings: Iterable[Finding]) -> None:
     """Refuse to work with a store that has a finding of level ``refuse``.
 
@@ -50,9 +59,8 @@ def raise_if_refused(where: str, findings: Iterable[Finding]) -> None:
         findings: what ``diagnose`` found.
 
     Raises:
-        StoreUnusable: everything that is refused, each with its remedy.
+        StoreRefused: everything that is refused, each with its remedy.
     """
-    refused = [finding for finding in findings if finding.level == "refuse"]
+    refused = tuple(finding for finding in findings if finding.level == "refuse")
     if refused:
-        told = " ".join(f"{finding.sentence} {finding.remedy}".strip() for finding in refused)
-        raise StoreUnusable(f"cannot use the store {where}: {told}")
+        raise StoreRefused(where, refused)

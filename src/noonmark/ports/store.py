@@ -56,6 +56,10 @@ class StoreUrlError(StoreUnusable, ValueError):
     """The URL names no store that can be opened; the message says what to write instead."""
 
 
+class StoreDriverMissing(StoreUrlError):
+    """The URL is fine, but the package that speaks to such a server is not installed here; the message says how to."""
+
+
 class Capability(StrEnum):
     """What stores may differ in, by name and never silently."""
 
@@ -128,15 +132,16 @@ class Store(Protocol):
         """Apply outcomes, all in one transaction, each one guarded by its fence and judged by itself.
 
         The state follows ``core.lifecycle.next_state``.  ``start``: compares the gates (job revision, pause version, fact
-        versions, window, expiry for a first start, a free slot) and claims the key if the row has not; refusing leaves the
-        look lease in place so that the caller can decide again.  An answered fence (same occurrence, same fence, settled
-        already) is ``applied`` again, with no second effect.  Ending a row releases its slot and, for skip_superseded, its
-        key; its ``due_at`` becomes None.  PARK with ``gates.facts``: if one of the versions moved, ``due_at`` becomes now.
-        ``adds`` whose identity exists are left alone, except that a row ended skip_superseded is reopened: one that is
-        not yet due, and one that a revision ended (code revision_superseded) although the revision in force, in effect
-        before its moment, yields it.  A frontier row is added only while the job's revision is the settlement's
-        ``gates.revision``, and a frontier that would hand over to one of an older revision is answered ``changed``: the
-        series must not end there.
+        versions, window, expiry for a first start, a free slot and no other slot of its own) and claims the key if the row
+        has not; refusing leaves the look lease in place so that the caller can decide again.  An answered fence (same
+        occurrence, same fence, settled already) is ``applied`` again, with no second effect.  Ending a row releases its slot
+        and, for skip_superseded, its key; of the rows parked on that slot the one with the oldest scheduled time is due now;
+        its ``due_at`` becomes None.  PARK with ``gates.facts``: if one of the versions moved, ``due_at`` becomes now.
+        ``adds`` whose identity exists are left alone, except that a row ended skip_superseded is reopened: one that is not
+        yet due, and one that a revision ended (code revision_superseded) although the revision in force, in effect before
+        its moment, yields it.  A frontier row is added only while the job's revision is the settlement's ``gates.revision``,
+        and a frontier that would hand over to one of an older revision is answered ``changed``: the series must not end
+        there.
         With a cancel requested, any end but SUCCESS becomes CANCELLED, and a PARK is looked at again within a second.
         """
         ...
@@ -199,8 +204,8 @@ class Store(Protocol):
     def facts(self, names: Collection[str]) -> dict[str, Fact]:
         """Return a Fact for every name asked for (version 0 where there is none).
 
-        ``flag:NAME`` and ``success:JOB:SUBJECT:DATE`` are stored facts.  ``key:KEY`` has as value a dict with
-        occurrence_id, state, generation, origin, job, ended_at of the claim's holder.  ``slot:JOB:SUBJECT`` has the
+        ``flag:NAME``, ``success:JOB:SUBJECT:DATE`` and ``away:WORKER`` are stored facts.  ``key:KEY`` has as value a dict
+        with occurrence_id, state, generation, origin, job, ended_at of the claim's holder.  ``slot:JOB:SUBJECT`` has the
         occupant's occurrence_id and since.  ``worker:ID`` has the WorkerInfo fields host, pid, process_started, boot_id,
         until, ended_at.
         """

@@ -104,6 +104,10 @@ class Outsiders:
         """Announce that the data of a day is there."""
         self._ask(deed, self._flag)
 
+    def announce(self, deed: Deed) -> None:
+        """Set a flag by its name."""
+        self._ask(deed, lambda deed, request: self.link.signal(request, [Fact(name=f"flag:{deed.what}", value=True)]))
+
     def cancel(self, deed: Deed) -> None:
         """Cancel by key, known or not yet."""
         self._ask(deed, self._cancel)
@@ -214,6 +218,7 @@ _DEEDS: dict[str, Callable[[Outsiders, Deed], None]] = {
     "run": Outsiders.run,
     "emit": Outsiders.emit,
     "flag": Outsiders.flag,
+    "announce": Outsiders.announce,
     "cancel": Outsiders.cancel,
     "pause": Outsiders.pause,
     "resume": Outsiders.resume,

@@ -9,7 +9,7 @@ which everything goes wrong at once hides what a single fault would show.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -36,7 +36,7 @@ STARTS: tuple[Micros, ...] = (
 class Deed:
     """Something that people or programs outside do at ``at`` (microseconds after the beginning).
 
-    ``kind``: later, run, emit, flag, cancel, pause, resume, retry, edit.  ``what`` is a job, an order or an event.
+    ``kind``: later, run, emit, flag, announce, cancel, pause, resume, retry, edit.  ``what`` is a job, an order or an event.
     """
 
     at: Micros
@@ -232,8 +232,8 @@ _KINDS: dict[str, tuple[float, _Make]] = {
     ),
     "lock taken": (3, lambda d, at, n: f.LockTaken(at=at, length=_length(d, 10, 100))),  # noqa: ARG005
     "locks away": (2, lambda d, at, n: f.LocksAway(at=at, length=_length(d, 5, 40))),  # noqa: ARG005
+    "failover": (1, lambda d, at, n: f.Failover(at=at, lose=d.randrange(0, 40))),  # noqa: ARG005
 }
-_LOSSY = ("failover", (1, lambda d, at, n: f.Failover(at=at, lose=d.randrange(0, 40))))  # noqa: ARG005
 LOSSY_SHARE = 0.0
 """Of the seeds: worlds whose store loses what it acknowledged."""
 
@@ -245,11 +245,23 @@ def _step(dice: random.Random) -> Micros:
 def _faults(dice: random.Random, replicas: int, busy: Micros) -> tuple[f.AnyFault, ...]:
     if dice.random() < 0.03:
         return ()  # a world without any fault must be right, too
-    kinds = {name: kind for name, kind in _KINDS.items() if dice.random() < 0.6}
+    kinds = {name: kind for name, kind in _KINDS.items() if name != "failover" and dice.random() < 0.6}
     if dice.random() < LOSSY_SHARE:
-        kinds[_LOSSY[0]] = _LOSSY[1]
+        kinds["failover"] = _KINDS["failover"]
+    rates = {name: most * dice.choice((0.3, 1.0, 1.5)) for name, (most, _) in kinds.items()}
+    return strew(dice, rates, replicas, busy)
+
+
+def strew(dice: random.Random, an_hour: Mapping[str, float], replicas: int, busy: Micros) -> tuple[f.AnyFault, ...]:
+    """Return faults at random moments.
+
+    Args:
+        an_hour: kind -> how many an hour.
+        replicas: among how many.
+        busy: over how long, microseconds.
+    """
     found: list[f.AnyFault] = []
-    for most, make in kinds.values():
-        count = round(most * busy / HOUR * dice.choice((0.3, 1.0, 1.5)))
-        found += [make(dice, dice.randrange(busy), replicas) for _ in range(count)]
+    for name, rate in an_hour.items():
+        _, make = _KINDS[name]
+        found += [make(dice, dice.randrange(busy), replicas) for _ in range(round(rate * busy / HOUR))]
     return tuple(sorted(found, key=lambda fault: fault.at))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from noonmark.core import times
@@ -21,7 +22,8 @@ from noonmark.sim import faults as f
 from noonmark.sim.deeds import Outsiders
 from noonmark.sim.history import Call, Checker, Effect, History, Violation
 from noonmark.sim.plan import QUIET, Plan
-from noonmark.sim.store import Cluster, Link, Wire, hears_all, no_fate
+from noonmark.sim.store import Cluster, Link, Wire, no_fate
+from noonmark.sim.strikes import strike
 from noonmark.sim.zoo import Specimen
 from noonmark.testing.clock import ReplicaClock, VirtualClock
 from noonmark.testing.world import Replica, World
@@ -145,17 +147,17 @@ class SimWorld(World):
         """Do something after a while."""
         self.at(self.clock.boot() - self.begins + length, act)
 
-    def live(self) -> None:
+    def live(self, *, quiet: Micros = QUIET) -> None:
         """Live through the plan, then through the quiet time, and let the checkers judge."""
         points.install(self._passed)
         try:
             for fault in self.plan.faults:
-                self.at(fault.at, lambda fault=fault: self._strike(fault))  # type: ignore[misc]
+                self.at(fault.at, partial(strike, self, fault))
             for deed in self.plan.deeds:
-                self.at(deed.at, lambda deed=deed: self.outside.do(deed))  # type: ignore[misc]
+                self.at(deed.at, partial(self.outside.do, deed))
             self._until(self.plan.length)
             self._make_peace()
-            self._until(self.plan.length + QUIET)
+            self._until(self.plan.length + quiet)
         finally:
             points.install(None)
         for checker in self.checkers:
@@ -179,22 +181,31 @@ class SimWorld(World):
             machine.traps.clear()
             machine.latency = self.replicas[number].gate.latency = min(self.plan.latency, 20_000)
             machine.wire.heal()
+            is_leaving = machine.comes_back_at is not None  # it was killed, or told to stop and has not ended yet
             machine.comes_back_at = None
             self.resume(number)
-            if not self.replicas[number].is_alive or self.replicas[number].main.done():
+            if is_leaving or not self.replicas[number].is_alive or self.replicas[number].main.done():
                 self.restart(number)
         self.outside.finish()
 
     # -- faults -------------------------------------------------------------------------------------
-
-    def _strike(self, fault: f.AnyFault) -> None:
-        _DOINGS[type(fault)](self, fault)
 
     def replica(self, number: int) -> Replica | None:
         """Return a replica that lives, None when nobody is there just now."""
         self.start()
         replica = self.replicas[number]
         return replica if replica.is_alive and not replica.main.done() else None
+
+    def well(self) -> frozenset[str]:
+        """Return the processes that nothing ails at this moment."""
+        found = set()
+        for replica in self.replicas:
+            wire = self.machines[replica.number].wire
+            is_slow = replica.gate.latency > self.plan.latency
+            is_cut = wire.is_cut or wire.fate is not no_fate
+            if replica.goes and not replica.main.done() and not is_cut and not is_slow:
+                found.add(replica.info.id)
+        return frozenset(found)
 
     def crash(self, number: int, down: Micros) -> None:
         """Kill a replica and start another process in its place."""
@@ -341,133 +352,3 @@ class ServerClock:
     def boot_id(self) -> str:
         """Return the server's boot."""
         return self._hands.boot_id()
-
-
-# --- how each fault is done ----------------------------------------------------------------------------
-
-
-def _crash_all(world: SimWorld, fault: f.CrashAll) -> None:
-    for number in world.machines:
-        world.crash(number, fault.down)
-
-
-def _set_trap(world: SimWorld, fault: f.AtPoint) -> None:
-    machine = world.machines[fault.replica]
-    if fault.act == "twice":
-        machine.wire.repeats += 1
-        return
-    machine.traps.append(fault)
-
-
-def _stop(world: SimWorld, fault: f.Stop) -> None:
-    if world.replica(fault.replica) is not None:
-        world.struck("stop")
-        world.end_gracefully(fault.replica, fault.grace)
-
-
-def _step(world: SimWorld, fault: f.StepClock) -> None:
-    world.struck("step")
-    world.machines[fault.replica].clock.step(fault.by)
-
-
-def _drift(world: SimWorld, fault: f.Drift) -> None:
-    world.struck("drift")
-    world.machines[fault.replica].clock.run_at(fault.ppm)
-
-
-def _leap(world: SimWorld, fault: f.LeapStore) -> None:
-    world.struck("leap")
-    world.leap(fault.by)
-
-
-def _cut(world: SimWorld, numbers: Sequence[int], length: Micros) -> None:
-    for number in numbers:
-        world.machines[number].wire.is_cut = True
-
-    def mend() -> None:
-        for number in numbers:
-            world.machines[number].wire.is_cut = False
-
-    world.after(length, mend)
-
-
-def _cut_one(world: SimWorld, fault: f.Cut) -> None:
-    world.struck("cut")
-    _cut(world, [fault.replica], fault.length)
-
-
-def _outage(world: SimWorld, fault: f.Outage) -> None:
-    world.struck("outage")
-    _cut(world, list(world.machines), fault.length)
-    world.outside.link.wire.is_cut = True
-    world.after(fault.length, lambda: setattr(world.outside.link.wire, "is_cut", False))
-
-
-def _flaky(world: SimWorld, fault: f.Flaky) -> None:
-    dice = random.Random(f"{world.seed} flaky {fault.at}")
-
-    def fate(_verb: str) -> str:
-        drawn = dice.random()
-        for share, word in ((fault.before, "before"), (fault.after, "after"), (fault.twice, "twice")):
-            if drawn < share:
-                return word
-            drawn -= share
-        return ""
-
-    wire = world.outside.link.wire if fault.replica < 0 else world.machines[fault.replica].wire
-    hears = lambda: dice.random() >= fault.deaf  # noqa: E731
-    wire.fate, wire.hears = fate, hears
-
-    def mend() -> None:
-        if wire.fate is fate:
-            wire.fate, wire.hears = no_fate, hears_all
-
-    world.after(fault.length, mend)
-
-
-def _slow(world: SimWorld, fault: f.Slow) -> None:
-    world.struck("slow")
-    machine = world.machines[fault.replica]
-
-    def set_latency(latency: Micros) -> None:
-        machine.latency = latency
-        world.start()
-        world.replicas[fault.replica].gate.latency = latency
-
-    set_latency(fault.latency)
-    world.after(fault.length, lambda: set_latency(world.plan.latency))
-
-
-def _failover(world: SimWorld, fault: f.Failover) -> None:
-    world.struck("failover")
-    world.cluster.failover(fault.lose)
-
-
-def _lock_taken(world: SimWorld, fault: f.LockTaken) -> None:
-    world.struck("lock taken")
-    world.locks.take("ledger", fault.length)
-
-
-def _locks_away(world: SimWorld, fault: f.LocksAway) -> None:
-    world.struck("locks away")
-    world.locks.is_away = True
-    world.after(fault.length, lambda: setattr(world.locks, "is_away", False))
-
-
-_DOINGS: dict[type, Callable[[SimWorld, Any], None]] = {
-    f.Crash: lambda world, fault: world.crash(fault.replica, fault.down),
-    f.CrashAll: _crash_all,
-    f.AtPoint: _set_trap,
-    f.Pause: lambda world, fault: world.stand_still(fault.replica, fault.length),
-    f.Stop: _stop,
-    f.StepClock: _step,
-    f.Drift: _drift,
-    f.LeapStore: _leap,
-    f.Outage: _outage,
-    f.Cut: _cut_one,
-    f.Flaky: _flaky,
-    f.Slow: _slow,
-    f.Failover: _failover,
-    f.LockTaken: _lock_taken,
-    f.LocksAway: _locks_away,
-}

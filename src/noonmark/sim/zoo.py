@@ -93,7 +93,15 @@ def daily(dice: random.Random, start: Micros) -> Specimen:
     cron = Cron(expression=f"{int(at[3:5])} {int(at[:2])} * * *", tz=zone)
     catch_up = CatchUp(missed="latest", max_delay=dice.choice((None, 2 * HOUR)), recheck=MINUTE)
     condition = FlagSet(flag="daily.ready:{business_date}")
-    rule = _job(dice, "daily", cron, key="daily:{business_date}", depends_on=(condition,), catch_up=catch_up)
+    rule = _job(
+        dice,
+        "daily",
+        cron,
+        key="daily:{business_date}",
+        depends_on=(condition,),
+        catch_up=catch_up,
+        business_date=dice.choice(("same", "previous_day")),
+    )
     return Specimen(job=rule, body=_body(dice, has_once=True), feeds=("flag", "run"))
 
 

@@ -130,7 +130,7 @@ def draw_outcome(dice: random.Random, now: Micros, store: Store, row: Occurrence
     fitting = [event for event in Event if next_state(row.state, event) is not None and event not in A_PERSONS]
     event = dice.choice(fitting or [Event.SUCCEED])
     job = store.jobs([row.job])[0] if row.job in JOBS else None
-    seen = dice.sample((*FLAGS, f"pause:{row.job}"), dice.randint(0, 2))
+    seen = dice.sample((*FLAGS, f"pause:{row.job}", *SLOTS[1:]), dice.randint(0, 2))
     versions: dict[str, int] = {name: store.facts([name])[name].version for name in seen}
     if versions and dice.randint(0, 3) == 0:
         versions[seen[0]] += 1

@@ -16,7 +16,7 @@ from noonmark.core.model import Micros
 from noonmark.engine.callbacks import Callbacks
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.executor import Inbox, execute_async, execute_sync
-from noonmark.engine.gate import Outage, backoff
+from noonmark.engine.gate import Away, Outage, backoff
 from noonmark.engine.points import Point, reach
 from noonmark.engine.runs import Run
 from noonmark.ports.clock import Clock
@@ -44,6 +44,10 @@ class DirectGate:
         """Boot-clock moment since which the store does not answer, None while it does."""
         return self._outage.since
 
+    def over(self) -> list[Away]:
+        """Return, once each, the times when the store was away that are over."""
+        return self._outage.over()
+
     def before(self, verb: str, act: Callable[[], None]) -> None:
         """Do something at the very moment before the next call of a verb."""
         self._before[verb].append(act)
@@ -60,7 +64,8 @@ class DirectGate:
         """Carry out one verb, repeating it while the store is away."""
         failures = 0
         while True:
-            await asyncio.sleep(self._dice.random() * self.latency / 1e6)
+            await self._travel()
+            self._outage.asks()
             try:
                 answer = self._do(verb, *args, **kwargs)
             except StoreUnusable:
@@ -71,8 +76,12 @@ class DirectGate:
                 failures += 1
                 continue
             self._outage.answered()
-            await asyncio.sleep(self._dice.random() * self.latency / 1e6)
+            await self._travel()
             return answer
+
+    async def _travel(self) -> None:
+        length = self._dice.random() * self.latency
+        await asyncio.sleep(length / 1e6 if length >= 1 else 0)
 
     def submit(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Carry out one verb for a job; the future is done."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from noonmark.core.model import FAR, LockRule, Micros
 from noonmark.locks.memory import MemoryLocks
+from noonmark.ports.clock import Clock
 from noonmark.ports.lock import Grant, KeptLock, LockError
 from noonmark.testing.clock import VirtualClock
 
@@ -49,8 +50,9 @@ class VirtualLocks:
 class ReplicaLocks:
     """One replica's way to the locks; ``turn`` renews what is due, as the lock keeper of a process does."""
 
-    def __init__(self, world: VirtualLocks, replica: str) -> None:
+    def __init__(self, world: VirtualLocks, replica: str, clock: Clock) -> None:
         self._world = world
+        self.clock = clock  # the replica's own: it may run apart from the lock service's
         self._replica = replica
         self._count = 0
         self.kept: list[_Kept] = []
@@ -62,7 +64,7 @@ class ReplicaLocks:
             raise LockError("the virtual lock service is away")
         self._count += 1
         token = f"{self._replica}-{self._count}"
-        asked = self._world.clock.boot()
+        asked = self.clock.boot()
         grant = self._world.service.acquire(name, rule.ttl, token)
         if grant is None:
             return None
@@ -106,7 +108,7 @@ class _Kept:
     @property
     def lost(self) -> bool:
         """True once it is not ours any more, or may not be."""
-        return self._was_lost or self._world.clock.boot() >= self._until
+        return self._was_lost or self._replica.clock.boot() >= self._until
 
     def release(self) -> None:
         """Give it back."""
@@ -120,7 +122,7 @@ class _Kept:
 
     def turn(self) -> None:
         """Renew when it is time; say a loss."""
-        now = self._world.clock.boot()
+        now = self._replica.clock.boot()
         if not self.lost and now < self.renew_at:
             return
         grant = None

@@ -20,6 +20,9 @@ from typing import Any
 from noonmark.core.model import Micros
 from noonmark.ports.clock import Clock
 
+AT_ONCE = 100_000
+"""More turns than this within one instant are a loop that never waits."""
+
 
 class _NoInput(selectors.SelectSelector):
     """A selector that never waits: where a real loop would sleep, it tells the loop's driver until when."""
@@ -28,12 +31,15 @@ class _NoInput(selectors.SelectSelector):
         super().__init__()
         self.on_idle: Callable[[float | None], None] = lambda _: None
         self.turns = 0
+        self.last_turn = AT_ONCE
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None or timeout > 0:
             self.on_idle(timeout)
         else:
             self.turns += 1
+            if self.turns > self.last_turn:
+                raise AssertionError("time stands still: something on this loop waits without letting time pass")
         return []
 
 
@@ -83,6 +89,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def drain(self) -> bool:
         """Run until nothing is ready at this instant; True when anything ran."""
         before = self._input.turns
+        self._input.last_turn = before + AT_ONCE
         self.run_forever()
         return self._input.turns - before > 1  # the last turn is the one that stops
 

@@ -69,7 +69,7 @@ class Replica:
             jobs=tuple(world.jobs),
         )
         self._hint = asyncio.Event()
-        self.locks = ReplicaLocks(world.locks, self.info.id)
+        self.locks = ReplicaLocks(world.locks, self.info.id, self.clock)
         self.engine = Engine(
             store,
             self.gate,
@@ -108,7 +108,8 @@ class Replica:
     @property
     def has_work(self) -> bool:
         """True when there is something to do at this instant."""
-        return self.loop.is_ready or (self.loop.next_at is not None and self.loop.next_at <= self.clock.boot())
+        next_at = self.loop.next_at
+        return self.loop.is_ready or (next_at is not None and next_at <= self.clock.boot())
 
     def noticed(self, happening: Happening) -> None:
         """Keep what the engine tells."""

@@ -71,7 +71,7 @@ def test_jobs_shows_schedule_next_last_and_the_strip(desk: Desk, noonmark: Noonm
     answer = noonmark("jobs")
     assert answer.code == 0
     digest, tick = answer.out.splitlines()[1:]
-    assert digest.split() == ["digest", "18:30", "daily", "18:30", "(in", "6", "h)", "-"]
+    assert digest.split() == ["digest", "18:30", "daily", "18:30", "(in", "7", "h)", "-"]
     assert "times are Asia/Shanghai" in answer.err
     assert tick.startswith("tick    every 5 min  12:10 (in 5 min)")
     assert tick.endswith("12:05 on time  #")
@@ -87,7 +87,7 @@ def test_jobs_of_several_zones_name_each_and_one_zone_is_named_once(desk: Desk, 
     assert "18:30 daily Asia/Shanghai" in answer.out
     assert "each job's own zone" in answer.err
     one = noonmark("jobs", "--tz", "UTC")
-    assert "10:30 (in 6 h)" in one.out
+    assert "10:30 (in 7 h)" in one.out
     assert one.err == "times are UTC\n"
 
 
@@ -172,7 +172,7 @@ def test_next_of_one_job_and_of_all(noonmark: Noonmark) -> None:
     assert out == (
         "18:30 daily Asia/Shanghai, window 18:30-20:00\n"
         "  Fri 2026-11-27 18:30 +08:00   10:30Z   in 6 h 30 min\n"
-        "  Sat 2026-11-28 18:30 +08:00   10:30Z   in 1 d 6 h\n"
+        "  Sat 2026-11-28 18:30 +08:00   10:30Z   in 1 d 7 h\n"
     )
     assert [one["job"] for one in noonmark("next", "-n", "2", "--json").plain["next"]] == ["tick", "tick"]
 

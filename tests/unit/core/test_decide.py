@@ -367,7 +367,8 @@ def test_a_round_is_skipped_while_the_one_before_is_in_progress() -> None:
 def test_what_began_or_was_taken_up_by_a_person_waits_for_the_slot_instead_of_vanishing(begun: dict[str, Any]) -> None:
     decision = decided(row_at(**begun), replace(PLAIN, overlap="skip"), SLOT)
     assert verdict_of(decision) == (Verdict.SKIP_OVERLAP, Event.PARK, "slot_wait")
-    assert decision.recheck_at == FRIDAY + SLOT_RECHECK, "nothing wakes it when the slot is left, so it asks soon"
+    assert decision.recheck_at == FRIDAY + SLOT_RECHECK, "should another one be woken and not take it"
+    assert decision.seen["slot:job:"] == SLOT.version, "so that it is woken when the slot is left"
 
 
 def test_a_retry_is_not_in_its_own_way() -> None:

@@ -161,7 +161,7 @@ def test_a_payload_that_cannot_be_stored_is_refused_and_the_transaction_goes_on(
 ) -> None:
     with pytest.raises(TypeError, match="cannot be stored as JSON"):
         sched.jobs["close_unpaid"].later("30m", conn=conn)(order_id=object())
-    with pytest.raises(TypeError, match="missing"):
+    with pytest.raises(TypeError, match="needs order_id"):
         sched.jobs["close_unpaid"].later("30m", conn=conn)()
     sched.jobs["close_unpaid"].later("30m", conn=conn)(order_id=1)
     commit(conn)
@@ -224,6 +224,26 @@ def test_a_connection_without_a_transaction_is_refused_or_begun_as_its_driver_do
     conn.isolation_level = None
     with pytest.raises(ValueError, match="BEGIN IMMEDIATE"):
         sched.jobs["close_unpaid"].later("1m", conn=conn)(order_id=2)
+
+
+@pytest.mark.parametrize("how", ["query_only", "mode=ro"])
+def test_a_connection_that_may_not_write_is_refused_in_words_of_its_own(
+    sched: Scheduler, conn: Any, path: Path, driver: str, how: str
+) -> None:
+    commit(conn)
+    if how == "query_only":
+        other = connect(path, driver)
+        other.execute("PRAGMA query_only = ON")
+    elif driver == "apsw":
+        other = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    else:
+        other = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    with contextlib.closing(other):
+        other.execute("BEGIN")
+        with pytest.raises(ValueError, match=r"^your connection is read-only, .*pass one that may write"):
+            sched.jobs["close_unpaid"].later("1m", conn=other)(order_id=1)
+        assert other.execute("SELECT count(*) FROM shop_order").fetchone()[0] == 1, "its transaction goes on"
+    assert sched.occurrences() == []
 
 
 def test_a_connection_to_another_file_is_refused(sched: Scheduler, tmp_path: Path, driver: str) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from noonmark.core.model import HOUR, MINUTE, SECOND, CatchUp, Every, Job, Retry, State
+from noonmark.core import codec
+from noonmark.core.model import HOUR, MINUTE, SECOND, CatchUp, Every, Job, Origin, Retry, State
+from noonmark.core.series import row_for_call
 from noonmark.engine.context import Context
 from noonmark.engine.errors import DoNotRetry
 from noonmark.engine.errors import Retry as RetryLater
@@ -467,3 +469,62 @@ def test_a_retry_after_a_long_wait_is_no_catch_up_but_a_late_first_start_is(make
     world.restart(0)
     world.advance("1m")
     assert seen[2:] == [(1, True)], "it was due five minutes ago, while nobody was awake"
+
+
+def asked_by(world: World, origin: Origin) -> int:
+    """Ask for a run of ``work`` now, by name."""
+    job, now = codec.job_from_text(world.store.jobs(["work"])[0].rule), world.store.now()
+    row = row_for_call(
+        job, request_id=f"by-ann-{origin}", due_at=now, params={}, key=f"by {origin}", revision=1, now=now, origin=origin,
+        actor="ann",
+    )  # fmt: skip
+    return world.store.add(f"by-ann-{origin}", [row])[0].id
+
+
+def all_clears(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if "all clear" in record.getMessage()]
+
+
+def test_a_success_after_no_alert_is_no_all_clear(make_world: MakeWorld, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "noonmark.alert")
+    world = make_world(replicas=1)
+    world.job(make_job("work", overlap="allow"), lambda: None)
+    world.advance("100ms")
+    asked = [asked_by(world, Origin.LATER), asked_by(world, Origin.MANUAL)]
+    world.until(lambda: {world.row(id_).state for id_ in asked} == {State.SUCCESS}, at_most="10s")
+    assert all_clears(caplog) == []
+
+
+def test_a_failure_that_ends_well_is_one_all_clear_of_its_kind(
+    make_world: MakeWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "noonmark.alert")
+    world = make_world(replicas=1)
+
+    def fail_once() -> None:
+        world.effect("try")
+        if len(world.effects) < 2:
+            raise OSError("upstream is down")
+
+    id_ = later(world, fail_once)
+    world.until(lambda: world.row(id_).state is State.SUCCESS, at_most="30s")
+    assert all_clears(caplog) == ["all clear: work (failing)"]
+
+
+def test_a_person_s_run_that_ends_what_was_failing_is_an_all_clear(
+    make_world: MakeWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "noonmark.alert")
+    world = make_world(replicas=1)
+
+    def refuse_once() -> None:
+        world.effect("try")
+        if len(world.effects) < 2:
+            raise DoNotRetry("the address is wrong")
+
+    id_ = later(world, refuse_once)
+    world.until(lambda: world.row(id_).state is State.FAILED_MANUAL, at_most="10s")
+    assert all_clears(caplog) == []
+    asked = asked_by(world, Origin.MANUAL)
+    world.until(lambda: world.row(asked).state is State.SUCCESS, at_most="10s")
+    assert all_clears(caplog) == ["all clear: work (failing)"]

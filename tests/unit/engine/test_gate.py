@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from noonmark.core.model import SECOND
 from noonmark.engine import host
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.gate import RETRY_LONGEST, StoreGate, backoff
-from noonmark.engine.host import is_alive
+from noonmark.engine.host import is_alive, lives_here
 from noonmark.engine.leases import Book, Duty, Keeper
 from noonmark.engine.runs import trust_end
 from noonmark.engine.signals import Happening, StoreAway, StoreBack
@@ -128,6 +129,16 @@ def test_the_kernel_answers_for_workers_of_this_machine_and_the_heartbeat_for_ot
     assert is_alive({**here, "host": "elsewhere", "until": 11}, us, 10) is True
     assert is_alive({**here, "host": "elsewhere", "until": 10}, us, 10) is False
     assert is_alive(None, us, 10) is None
+
+
+def test_a_reader_of_the_same_machine_knows_whether_a_worker_lives_and_any_other_does_not() -> None:
+    boot = SystemClock().boot_id()
+    us = host.this_worker(SystemClock(), name="w", jobs=())
+    assert lives_here(us, boot) is True
+    assert lives_here(replace(us, process_started="1"), boot) is False, "the pid was reused"
+    assert lives_here(replace(us, pid=2**22 + 1), boot) is False
+    assert lives_here(replace(us, host="elsewhere"), boot) is None
+    assert lives_here(us, "another boot") is None
 
 
 def test_workers_whose_store_went_away_together_do_not_come_back_together() -> None:

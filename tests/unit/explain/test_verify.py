@@ -21,9 +21,10 @@ from noonmark.core.model import (
     State,
     Tallies,
 )
-from noonmark.explain.report import report_json, report_line, report_text
+from noonmark.explain.report import report_counts, report_json, report_line, report_text
 from noonmark.explain.verify import Report, verify
 from noonmark.explain.voice import Voice
+from noonmark.testing.builders import make_caller_row
 
 NOON = at("2026-11-27T12:00:00")
 
@@ -284,6 +285,21 @@ def test_the_report_is_told_in_both_languages_and_as_json(desk: Desk) -> None:
     assert plain["v"] == 1
     assert plain["ok"] is True
     assert plain["jobs"] == {"tick": {"on_time": 2}}
+
+
+def test_the_counts_add_up_and_refused_duplicates_stand_beside_them(desk: Desk) -> None:
+    run_ticks(desk, 3)
+    (done, *_rest) = desk.store.occurrences(Query(job="tick", states=frozenset({State.SUCCESS})))
+    asked = make_caller_row("twice", job="tick", key=done.key, at=desk.now)
+    assert desk.store.add("again", [asked])[0].outcome != "added"
+    report = verify(desk.store, desk.now - HOUR)
+    assert report.outcomes["refused_duplicate"] == 1
+    assert sum(count for count, _ in report_counts(report)) == report.due
+    told = report_text(report, Voice(now=report.until))
+    counted = [int(line.split()[0]) for line in told.splitlines() if line[:4].strip().isdigit() and line[:1] == " "]
+    assert sum(counted) == report.due
+    assert "beside them 1 refused as duplicates" in told
+    assert "此外拦下 1 次重复" in report_text(report, Voice(lang="zh", now=report.until))
 
 
 def test_a_series_that_has_stood_still_since_before_the_span_is_found(desk: Desk) -> None:

@@ -315,7 +315,7 @@ def test_a_lapsed_run_that_nobody_looked_at_says_so(desk: Desk) -> None:
     desk.later(5 * MINUTE)
     assert why(desk.store, "digest").sentence == (
         "It was running on w1 since 18:30, but its lease ended at 18:30:30 and nobody renewed it: "
-        "the next worker that is awake takes over."
+        "w1 (pid 4711) was last heard of at 18:30 and is gone; the next worker that is awake takes over."
     )
 
 

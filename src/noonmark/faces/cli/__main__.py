@@ -13,7 +13,7 @@ import click
 
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.lazy import LazyGroup
-from noonmark.faces.cli.settings import Settings, global_options
+from noonmark.faces.cli.settings import Settings, global_options, wants_json, writes_unicode
 
 EPILOG = (
     "Exit codes: 0 yes, 1 the answer is no (verify found something), 2 usage, 3 would not run or refused duplicate, "
@@ -54,25 +54,20 @@ def _readable(arg: str) -> str:
 
 
 def _run(args: list[str]) -> int:
-    verbose = "-v" in args or "--verbose" in args
     if sys.stdout is None:  # started with it closed: there is nobody to tell
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it lives as long as the process
+    asked = Settings()
     try:
-        result = noonmark.main(args=args, prog_name="noonmark", standalone_mode=False)
+        result = noonmark.main(args=args, prog_name="noonmark", standalone_mode=False, obj=asked)
         sys.stdout.flush()
         return result if isinstance(result, int) else problems.OK
     except click.exceptions.Exit as done:
         return done.exit_code
-    except click.UsageError as error:
-        return _usage(error, _language(args))
-    except click.ClickException as error:
-        click.echo(f"noonmark: {error.format_message()}", err=True)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
         return problems.USAGE
     except (click.Abort, KeyboardInterrupt):
-        return problems.INTERRUPTED
-    except problems.Trouble as trouble:
-        click.echo(trouble.text(_language(args)), err=True)
-        return trouble.code
+        return _told(problems.Trouble("interrupted", code=problems.INTERRUPTED), args, asked, quietly=True)
     except BrokenPipeError:
         _silence_stdout()
         return problems.UNREAD
@@ -80,34 +75,54 @@ def _run(args: list[str]) -> int:
         _silence_stdout()
         return problems.UNREAD
     except Exception as fault:
-        lang = _language(args)
-        told = _as_trouble(fault, lang)
-        click.echo(told.text(lang), err=True)
-        if verbose and told.code == problems.NO:
-            import traceback
-
-            click.echo(traceback.format_exc(), err=True)
-        return told.code
+        return _told(_as_trouble(fault, _language(args)), args, asked, fault=fault)
 
 
-def _usage(error: click.UsageError, lang: str) -> int:
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        click.echo(error.format_message(), err=True)
-        return problems.USAGE
-    where = f"{error.ctx.command_path} --help" if error.ctx is not None else "noonmark --help"
+def _told(
+    trouble: problems.Trouble,
+    args: list[str],
+    asked: Settings,
+    *,
+    quietly: bool = False,
+    fault: Exception | None = None,
+) -> int:
+    """Tell why there is no answer: in words on stderr, or with ``--json`` as one object on stdout.
+
+    Where an answer was printed already, a second object would spoil it.
+    """
+    lang = _language(args)
+    if wants_json(args, asked) and not asked.answered and trouble.key != "unwritable":
+        import json
+
+        plain = {"v": 1, "error": trouble.plain(lang)}
+        click.echo(json.dumps(plain, ensure_ascii=not writes_unicode(sys.stdout)))
+    elif not quietly:
+        click.echo(trouble.text(lang), err=True)
+    if trouble.key == "fault" and ("-v" in args or "--verbose" in args):
+        import traceback
+
+        click.echo("".join(traceback.format_exception(fault)), err=True)
+    return trouble.code
+
+
+def _usage(error: click.ClickException, lang: str) -> problems.Trouble:
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
     said = error.format_message()
     if lang == "zh":
         from noonmark.faces.cli.usage_zh import in_chinese
 
         said = in_chinese(said)
-    click.echo(f"noonmark: {said}\n        {where}", err=True)
-    return problems.USAGE
+    return problems.Trouble("usage", what=said, command=ctx.command_path if ctx is not None else "noonmark")
 
 
 def _as_trouble(fault: Exception, lang: str) -> problems.Trouble:
     """Translate what other floors raise; whatever is unknown is a fault in noonmark and says so."""
+    if isinstance(fault, problems.Trouble):
+        return fault
+    if isinstance(fault, click.ClickException):
+        return _usage(fault, lang)
     from noonmark.explain.find import NotFound
-    from noonmark.ports.store import StoreError, StoreUnusable
+    from noonmark.ports.store import StoreError, StoreUnusable, StoreUrlError
 
     if "noonmark.rules.problems" in sys.modules:  # only who read rules can have been refused
         from noonmark.rules.problems import ProblemList
@@ -116,9 +131,14 @@ def _as_trouble(fault: Exception, lang: str) -> problems.Trouble:
             return problems.Trouble("rules_refused", problems=fault.text(lang))
 
     if isinstance(fault, NotFound):
-        return problems.Trouble("not_found", what=fault.what(lang), do=fault.do(lang), code=problems.NOT_FOUND)
+        told = {"what": fault.what(lang), "do": fault.do(lang), "name": fault.name}
+        return problems.Trouble("not_found", **told, code=problems.NOT_FOUND)
+    if isinstance(fault, StoreUrlError):
+        return problems.not_opened("", fault)
     if isinstance(fault, StoreUnusable):
-        return problems.Trouble("store_unusable", error=str(fault), code=problems.UNREACHABLE)
+        from noonmark.faces.cli.doctor_words import refused
+
+        return problems.Trouble("store_unusable", error=refused(fault, lang), code=problems.UNREACHABLE)
     if isinstance(fault, StoreError):
         return problems.Trouble("store_away", error=str(fault), code=problems.UNREACHABLE)
     if isinstance(fault, OSError):

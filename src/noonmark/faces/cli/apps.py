@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -19,7 +19,9 @@ from noonmark.faces.cli import problems
 
 if TYPE_CHECKING:
     from noonmark.core.model import Job
+    from noonmark.core.params import Signature
     from noonmark.door.scheduler import Scheduler
+    from noonmark.explain.find import NotFound
 
 RULES_SUFFIXES = (".yaml", ".yml")
 
@@ -51,6 +53,38 @@ def jobs_of(app: str) -> Sequence[Job]:
 
         return load(_existing(app)).jobs
     return tuple(load_app(app).rules.jobs.values())
+
+
+def signature_of(app: str, name: str) -> Signature:
+    """Return which params a job's function takes, as ``app`` has it.
+
+    Raises:
+        NotFound: the app declares no such job.
+        Trouble: the app, or the function that it names, cannot be loaded.
+    """
+    from noonmark.core.params import Signature
+    from noonmark.door.declared import NoSuchJobError, named, takes_of
+    from noonmark.engine.registry import resolve
+
+    rules = load_app(app).rules
+    try:
+        job = named(rules.jobs, name)
+    except NoSuchJobError:
+        raise no_such_job(app, name, rules.jobs) from None
+    function = rules.functions.get(job.name)
+    if function is not None or not job.run:
+        return takes_of(function) if function is not None else Signature()
+    try:
+        return takes_of(resolve(job.run))
+    except (Exception, SystemExit) as fault:
+        raise _broken(app, fault) from None
+
+
+def no_such_job(app: str, name: str, there: Iterable[str]) -> NotFound:
+    """Return what is said where an app does not declare a job."""
+    from noonmark.explain.find import NotFound
+
+    return NotFound("no_job_declared", "do_declared", app=app, name=name, names=", ".join(sorted(there)) or "-")
 
 
 def files_of(app: str) -> list[Path]:

@@ -11,7 +11,7 @@ from noonmark.faces.cli.acts import carry_out, must_exist, number_of
 from noonmark.faces.cli.session import Command, session
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, acts=True)
 @click.argument("occurrence", required=False)
 @click.option("--key", metavar="KEY", help="Cancel what holds this key; an unknown key is held from now on.")
 @click.option("--job", metavar="JOB", help="The job that an unknown key belongs to.")
@@ -24,6 +24,8 @@ def cancel(ctx: click.Context, occurrence: str | None, key: str | None, job: str
     """
     if (occurrence is None) == (key is None):
         raise problems.Trouble("cancel_which")
+    if key is None and job is not None:
+        raise problems.Trouble("option_goes_with", option="--job", other="--key")
     number = number_of(occurrence) if occurrence is not None else None
     with session(ctx) as here:
         if number is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noonmark.core.model import Job, JobRow, Micros
-from noonmark.explain.find import NotFound, read_rule, the_job
+from noonmark.explain.find import read_rule, the_job
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Session
 
@@ -18,8 +18,9 @@ def stored_or_declared(here: Session, name: str, app: str | None) -> tuple[Job, 
     if app is not None:
         declared = {job.name: job for job in declared_jobs(app)}
         if name not in declared:
-            names = ", ".join(sorted(declared)) or "-"
-            raise NotFound("no_job_declared", "do_declared", app=app, name=name, names=names)
+            from noonmark.faces.cli.apps import no_such_job
+
+            raise no_such_job(app, name, declared)
         return declared[name], None
     row = the_job(here.store, name)
     return readable(row), row

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,16 @@ import click
 from noonmark.core import times
 from noonmark.core.model import SECOND, Micros, Occurrence, Query, State
 from noonmark.explain.render import cut
-from noonmark.explain.report import report_line, report_text
+from noonmark.explain.report import report_counts, report_line, report_text
 from noonmark.explain.verify import Report, verify
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.demo_lines import Watcher
-from noonmark.faces.cli.demo_place import erased_at_the_end, file_url, server_url
+from noonmark.faces.cli.demo_place import erase_left, file_url, played_at, server_url
+from noonmark.faces.cli.demo_reach import PATIENCE, Patience, patient
 from noonmark.faces.cli.demo_stage import WORKERS, Troupe, command_name, find_app, load, prepare, termination_raises
 from noonmark.faces.cli.demo_words import LONG_QUESTION, QUESTIONS, say
-from noonmark.faces.cli.session import Command, open_at, settings_of, sqlite_path
+from noonmark.faces.cli.session import Command, settings_of, sqlite_path
 from noonmark.faces.cli.settings import writes_unicode
 from noonmark.ports.clock import SystemClock
 from noonmark.ports.store import Store, StoreError
@@ -50,7 +51,7 @@ INDENT = " " * 14
 ANSWER_COLUMNS = 104
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, acts=True)
 @click.option("--no-kill", is_flag=True, help="Kill no worker, but say how to do it yourself.")
 @click.option(
     "--keep", is_flag=True, help="Keep what an earlier demo left; take the next free folder. With --url: erase nothing."
@@ -59,24 +60,35 @@ ANSWER_COLUMNS = 104
 @click.option(
     "--seconds", default=60, show_default=True, type=click.IntRange(45, 3600), help="How long it takes, about."
 )
+@click.option("--erase", "left", metavar="NAME", help="Take away what a demo left at --url, and play nothing.")
 @click.pass_context
-def demo(ctx: click.Context, *, no_kill: bool, keep: bool, folder: str, seconds: int) -> int:
+def demo(ctx: click.Context, *, no_kill: bool, keep: bool, folder: str, seconds: int, left: str | None) -> int:
     """Watch three workers share jobs, one of them die, and nothing get lost or done twice.
 
     It plays on a SQLite file in --dir, or with --url on a server: in a schema or namespace of its own, which is erased
     at the end (NOONMARK_URL is not looked at).  Exit code 1 if the proof at the end does not hold.
     """
     settings = settings_of(ctx)
-    lang, app = settings.language, find_app()
-    url = server_url(settings.url) if "url" in settings.typed else None
-    place, emptied = prepare(Path(folder), keep=keep)
-    with (
-        erased_at_the_end(url, lang, keep=keep),
-        _stage(place, app, lang, url=url or file_url(place), seconds=seconds) as play,
-    ):
-        play.erased = url is not None and not keep
-        if emptied:
-            click.echo(say(lang, "replaced", path=place))
+    if "json" in settings.typed:
+        raise problems.Trouble("demo_json")
+    lang, is_served = settings.language, "url" in settings.typed
+    if left is not None:
+        if not is_served:
+            raise problems.Trouble("option_goes_with", option="--erase", other="--url")
+        erase_left(server_url(settings.url, left), lang)
+        return problems.OK
+    app, url = find_app(), server_url(settings.url) if is_served else ""
+    with ExitStack() as stack:
+        store = stack.enter_context(played_at(url, lang, erase=not keep)) if url else None  # reached before all else
+        place = prepare(Path(folder), keep=keep)
+        stack.callback(place.leave)
+        if store is None:
+            url = file_url(place.folder)
+            store = stack.enter_context(played_at(url, lang, erase=False))
+        play = stack.enter_context(_stage(place.folder, app, lang, store, url=url, seconds=seconds))
+        play.erased = is_served and not keep
+        if place.emptied:
+            click.echo(say(lang, "replaced", path=place.folder))
         try:
             with termination_raises():
                 return play.perform(kill=not no_kill)
@@ -85,7 +97,8 @@ def demo(ctx: click.Context, *, no_kill: bool, keep: bool, folder: str, seconds:
             click.echo(say(lang, "interrupted"), err=True)
             return problems.INTERRUPTED
         except StoreError as trouble:
-            raise problems.Trouble("store_unusable", error=str(trouble), code=problems.UNREACHABLE) from None
+            waited = f"{PATIENCE:g}"
+            raise problems.Trouble("demo_away", error=str(trouble), seconds=waited, code=problems.UNREACHABLE) from None
 
 
 @dataclass(kw_only=True)
@@ -103,6 +116,8 @@ class Play:
     desk: Any  # researchcopilot.desk.Desk
     watcher: Watcher
     names: dict[int, str]
+    patience: Patience
+    away: type[Exception]  # researchcopilot.desk.UnavailableError
     long_key: str = ""
     seen_load_at: float | None = None
     broke_it: bool = False
@@ -117,11 +132,13 @@ class Play:
         self.watcher.on_end = self._tell_answer
         self._ask_questions()
         end = self.begin + self.seconds * SECOND
-        while self.store.now() < end or (self._in_the_middle() and self.store.now() < end + OVERTIME):
+        while (now := self.store.now() - int(self.patience.away * SECOND)) < end or (
+            self._in_the_middle() and now < end + OVERTIME
+        ):
             self._turn(kill=kill)
             time.sleep(TICK)
-        self.watcher.poll()
         report = verify(self.store, self.begin - LEAD)
+        self.watcher.poll()  # whatever the proof has counted has its line above
         self.troupe.stop()
         return self._closing(report, kill=kill)
 
@@ -135,7 +152,7 @@ class Play:
             self.killed = True
             self.watcher.tell_gone(name, self.troupe.processes[name].pid)
         if not self.long_key and self.store.now() >= self.begin + LONG_AFTER:
-            run = self.desk.ask(LONG_QUESTION[self.lang], deep=True).run
+            run = self._ask(LONG_QUESTION[self.lang], deep=True).run
             self.long_key = f"answer:{run.id}"
             self.watcher.note(say(self.lang, "long", key=self.long_key))
         elif self.long_key and not self.broke_it:
@@ -178,10 +195,15 @@ class Play:
 
     def _ask_questions(self) -> None:
         for question in QUESTIONS[self.lang]:
-            self.desk.ask(question)
+            self._ask(question)
         report = times.local(self.begin + REPORT_AFTER, ZONE).strftime("%H:%M:%S")
         self.watcher.note(say(self.lang, "asked"))
         self.watcher.note(say(self.lang, "promised", report=report))
+
+    def _ask(self, question: str, **more: Any) -> Any:
+        """Ask until the store has taken it; by its name a question that is asked twice counts once."""
+        name = f"{self.begin}:{question}"
+        return self.patience.ask(self.desk.ask, question, name=name, passing=(self.away,), **more)
 
     def _tell_answer(self, row: Occurrence) -> None:
         run = self.data.run(row.key.removeprefix("answer:")) if row.job == "answer_run" else None
@@ -193,6 +215,8 @@ class Play:
     def _closing(self, report: Report, *, kill: bool) -> int:
         click.echo("")
         self.watcher.headed(report.until, say(self.lang, "verify"), report_line(report, self.lang))
+        counts = [f"{count} {word}" for count, word in report_counts(report, self.lang)]
+        self.watcher.below(say(self.lang, "counts", counts=say(self.lang, "comma").join(counts)))
         if not report.ok:
             click.echo(report_text(report, Voice(lang=self.lang, zone=ZONE, now=report.until)))
         if self.killed and not self.watcher.takeovers:
@@ -230,26 +254,27 @@ class Play:
             for name, code in self.troupe.newly_gone():
                 self._own_end(name, code)
             if time.monotonic() > deadline:
-                slow = say(self.lang, "too_slow", seconds=START_PATIENCE)
-                raise problems.Trouble("told", what=slow, why=str(self.folder), do="", code=problems.NO)
+                where = {"seconds": START_PATIENCE, "folder": str(self.folder)}
+                raise problems.Trouble("demo_slow", **where, code=problems.NO)
             time.sleep(TICK)
 
     def _own_end(self, name: str, code: int) -> None:
         """A worker that ends by itself is a fault of ours: show its last words."""
         log = self.troupe.log_of(name)
         last = "\n".join(log.read_text("utf-8", "replace").splitlines()[-8:])
-        failed = say(self.lang, "worker_failed", worker=name, code=code, path=log)
-        raise problems.Trouble("told", what=failed, why=last, do="", code=problems.NO)
+        ended = {"worker": name, "ended": code, "path": str(log), "last": last}
+        raise problems.Trouble("demo_worker_ended", **ended, code=problems.NO)
 
 
 @contextmanager
-def _stage(folder: Path, app: Path, lang: str, *, url: str, seconds: int) -> Iterator[Play]:
+def _stage(folder: Path, app: Path, lang: str, store: Store, *, url: str, seconds: int) -> Iterator[Play]:
     """Set everything up, and take everything down again whatever happens."""
     begin = (SystemClock().wall() + LEAD) // SECOND * SECOND  # whole seconds read better
     start = times.to_datetime(begin)
     data_folder = folder / "researchcopilot"
     scheduler_module = load(app, "researchcopilot.scheduler")
-    store = open_at(url, create=True)
+    patience = Patience(lambda word, lasted: _tell_outage(lang, word, lasted))
+    store = patient(store, patience)
     troupe = Troupe(
         folder,
         {
@@ -267,7 +292,7 @@ def _stage(folder: Path, app: Path, lang: str, *, url: str, seconds: int) -> Ite
         try:
             sched = scheduler_module.build(url, data_folder, None, profile="demo", lang=lang, demo_start=start)
         except load(app, "researchcopilot.corpus").CorpusError as trouble:
-            raise problems.Trouble("told", what=str(trouble), why="", do="") from None
+            raise problems.Trouble("demo_corpus", error=str(trouble)) from None
         data = load(app, "researchcopilot.data").Data(data_folder)
         ascii_only = not writes_unicode(sys.stdout)
         names: dict[int, str] = {}
@@ -283,9 +308,16 @@ def _stage(folder: Path, app: Path, lang: str, *, url: str, seconds: int) -> Ite
             desk=scheduler_module.desk(sched, data),
             watcher=Watcher(store, ZONE, lang, names, click.echo, ascii_only=ascii_only),
             names=names,
+            patience=patience,
+            away=load(app, "researchcopilot.desk").UnavailableError,
         )
     finally:
         troupe.stop()
         if sched is not None:
             sched.close()
-        store.close()
+
+
+def _tell_outage(lang: str, word: str, lasted: float) -> None:
+    """By this machine's clock: the store's cannot be read just now."""
+    at = times.local(SystemClock().wall(), ZONE).strftime("%H:%M:%S")
+    click.echo(f"{at}  --  {say(lang, word, seconds=f'{lasted:.0f}')}")

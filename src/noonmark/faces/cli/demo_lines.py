@@ -141,6 +141,10 @@ class Watcher:
         """Print a line about the play itself, in the columns of the others."""
         self._echo(f"{self._clock(at)}  --  {pad(head, JOB_WIDTH)}  {words}")
 
+    def below(self, words: str) -> None:
+        """Print what belongs to the line before, under its words."""
+        self._echo(" " * (len("00:00:00  --  ") + JOB_WIDTH + 2) + words)
+
     def line(self, at: Micros, worker: str, job: str, glyph: str, word: str, words: str) -> None:
         """Print one line in columns."""
         columns = [self._clock(at), pad(worker, 2), pad(job, JOB_WIDTH), glyph, pad(word, WORD_WIDTH) + words]

@@ -7,6 +7,7 @@ group, and on Linux the kernel ends it even if the demo itself is killed.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import importlib
 import os
 import shutil
@@ -16,6 +17,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 from noonmark.faces.cli.problems import REFUSED, UNREACHABLE, Trouble
 
@@ -26,20 +28,32 @@ PATIENCE = 5.0
 """Seconds between asking a worker to stop and ending it."""
 
 
-def prepare(folder: Path, *, keep: bool) -> tuple[Path, bool]:
-    """Make an empty folder that is the demo's own; return it, and whether an earlier demo's was emptied.
+class Place(NamedTuple):
+    """A folder that is this demo's for as long as ``lock``, an open file, is held."""
+
+    folder: Path
+    emptied: bool  # an earlier demo had left something there
+    lock: int
+
+    def leave(self) -> None:
+        """Give the folder up; what is in it stays."""
+        os.close(self.lock)
+
+
+def prepare(folder: Path, *, keep: bool) -> Place:
+    """Make an empty folder that is the demo's own.
 
     With ``keep`` what an earlier demo left stays, and the new folder gets a number.
 
     Raises:
-        Trouble: the folder holds something that is not ours, or cannot be made.
+        Trouble: the folder holds something that is not ours, a demo is playing there, or it cannot be made.
     """
     if keep:
         number, base = 1, folder
         while folder.exists():
             number += 1
             folder = base.with_name(f"{base.name}-{number}")
-    emptied = False
+    emptied, lock = False, None
     try:
         if folder.exists():
             if not folder.is_dir():
@@ -47,15 +61,29 @@ def prepare(folder: Path, *, keep: bool) -> tuple[Path, bool]:
             inside = list(folder.iterdir())
             if inside and not (folder / MARK).is_file():
                 raise Trouble("demo_not_ours", folder=str(folder), code=REFUSED)
+            lock = _locked(folder)
             for path in inside:
-                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+                if path.name != MARK:
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
             emptied = bool(inside)
         folder.mkdir(parents=True, exist_ok=True)
+        lock = _locked(folder) if lock is None else lock
         (folder / MARK).write_text("This folder was written by `noonmark demo`, which may empty it again.\n", "utf-8")
         (folder / ".gitignore").write_text("*\n", "utf-8")
     except OSError as trouble:
         raise Trouble("demo_no_folder", folder=str(folder), error=trouble.strerror, code=UNREACHABLE) from None
-    return folder, emptied
+    return Place(folder, emptied, lock)
+
+
+def _locked(folder: Path) -> int:
+    """Hold the mark of this folder; the kernel lets go of it when the demo ends, however it does."""
+    mark = os.open(folder / MARK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(mark)
+        raise Trouble("demo_running", folder=str(folder), code=REFUSED) from None
+    return mark
 
 
 def find_app() -> Path:
@@ -152,7 +180,7 @@ def command_name() -> str:
         return "noonmark"
     beside = Path(sys.executable).with_name("noonmark")
     if not beside.exists():
-        return f"{sys.executable} -m noonmark.faces.cli"
+        return f"{sys.executable} -m noonmark"
     with contextlib.suppress(ValueError):
         return str(beside.relative_to(Path.cwd()))
     return str(beside)

@@ -27,7 +27,7 @@ FILES_LIMIT = 2_000
 GRACE_SECONDS = 10.0
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, acts=True)
 @click.argument("app", envvar="NOONMARK_APP")
 @click.option("--name", default="dev", show_default=True, help="The worker's name for people.")
 @click.option(
@@ -101,8 +101,8 @@ def _command(here: Session, app: str, name: str) -> list[str]:
     if here.settings.tz:
         command += ["--tz", here.settings.tz]
     if here.settings.json:
-        command += ["--log-format", "json"]
-    return [*command, "--log-level", "debug" if here.settings.verbose else "info"]
+        command += ["--json"]
+    return [*command, *(["--verbose"] if here.settings.verbose else [])]
 
 
 def _environment(here: Session) -> dict[str, str]:

@@ -198,12 +198,28 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
 """Code -> what is and what it means, what to do ("" when there is nothing to do)."""
 
 
+def refused(error: Exception, lang: str) -> str:
+    """Return why a store cannot be used, in ``lang``: its findings by their codes, anything else as it was raised."""
+    from noonmark.ports.doctor import StoreRefused
+
+    if lang != "zh" or not isinstance(error, StoreRefused):
+        return str(error)
+    parts = [told(each.code, each.sentence, each.remedy, dict(each.detail), lang) for each in error.findings]
+    return f"无法使用存储 {error.where}：{''.join(part for pair in parts for part in pair)}"
+
+
 def told(code: str, sentence: str, remedy: str, detail: dict[str, object], lang: str) -> tuple[str, str]:
     """Return sentence and remedy of a finding in ``lang`` ("zh", else English as the store said it)."""
     known = IN_CHINESE.get(code) if lang == "zh" else None
     if known is None:
         return (in_chinese(sentence), in_chinese(remedy)) if lang == "zh" else (sentence, remedy)
+    values = {name: _value(value) for name, value in detail.items()}
     try:
-        return known[0].format(**detail), known[1].format(**detail)
+        return known[0].format(**values), known[1].format(**values)
     except (KeyError, IndexError):  # a store of another version, whose detail has other names
         return sentence, remedy
+
+
+def _value(value: object) -> object:
+    """A value of a finding in a Chinese sentence: a complaint that is known, or names in a row."""
+    return in_chinese(value).replace(" and ", "、") if isinstance(value, str) else value

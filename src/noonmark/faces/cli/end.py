@@ -10,7 +10,7 @@ from noonmark.faces.cli.acts import answered, reason_given
 from noonmark.faces.cli.session import Command, session
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, acts=True)
 @click.argument("job")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; kept in the ledger.")
 @click.pass_context

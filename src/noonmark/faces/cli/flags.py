@@ -28,10 +28,12 @@ _PAGE = 1000
 @click.pass_context
 def flags(ctx: click.Context, names: tuple[str, ...], every: bool, limit: int) -> int:
     """Show the flags that jobs depend on (or those NAMED), whether they are set, and how many wait for them."""
+    if names and every:
+        raise problems.Trouble("option_without", option="--all", other="NAMES")
     with session(ctx) as here:
         waiting = _waiting(here)
         wanted = {f"flag:{name.removeprefix('flag:')}": [] for name in names} if names else dict(waiting)
-        if every and not names:
+        if every:
             wanted |= {name: [] for name in _stored(here) if name not in wanted}
         left, wanted = len(wanted) - limit, dict(sorted(wanted.items())[:limit])
         facts = here.store.facts(list(wanted))

@@ -39,7 +39,7 @@ async def hello(ctx: Context) -> str:
 '''
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, acts=True)
 @click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path))
 @click.pass_context
 def init(ctx: click.Context, folder: Path) -> int:

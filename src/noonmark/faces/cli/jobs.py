@@ -96,7 +96,7 @@ def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
     }
     shown_next = "-"
     if coming is not None:
-        far = voice.say("in" if coming >= voice.now else "ago", length=voice.cut(coming - voice.now))
+        far = voice.distance(coming, short=True)
         shown_next = here.word("in_parens", moment=voice.short(coming), distance=far)
     if row.paused:
         shown_next = here.word("paused_mark")

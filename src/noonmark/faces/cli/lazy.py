@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from noonmark.faces.cli import problems
 from noonmark.faces.cli.settings import Settings, global_options
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -35,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "backlog": ("backlog", "Show what is due or waiting, and what it is blocked on."),
     "leases": ("leases", "Show who holds what until when, and which workers live."),
     "verify": ("verify", "Prove that nothing was lost and nothing ran twice."),
+    "simulate": ("simulate", "Live through days of your rules with faults; say what would be missed."),
     "doctor": ("doctor", "Examine the store, clocks, workers and rules; say what to mend."),
     "store": ("store", "Bring a store up to date, or copy a namespace to another one."),
     "rules": ("rules", "Check, show or apply a rules file."),
@@ -79,13 +81,23 @@ class LazyGroup(click.Group):
 
 
 class Command(click.Command):
-    """A command that also takes the global options, so that ``noonmark why JOB --json`` works."""
+    """A command that also takes the global options, so that ``noonmark why JOB --json`` works.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    With ``acts`` it does something, so that ``--now``, which only reads can pretend, is refused.
+    """
+
+    def __init__(self, *args: Any, acts: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.acts = acts
         taken = {name for param in self.params for name in param.opts}
         self.shared = [option for option in global_options() if not taken.intersection(option.opts)]
         self.params.extend(self.shared)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Carry the command out, unless it was given an option that it could only ignore."""
+        if self.acts:
+            refuse_pretending(settings_of(ctx))
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the command's own options first."""
@@ -100,3 +112,9 @@ class Command(click.Command):
 def settings_of(ctx: click.Context) -> Settings:
     """Return the settings that the options of this call add up to."""
     return ctx.ensure_object(Settings)
+
+
+def refuse_pretending(settings: Settings) -> None:
+    """Refuse ``--now`` where something is done: what is done is done at the store's time."""
+    if settings.now:
+        raise problems.Trouble("now_reads_only")

@@ -11,7 +11,7 @@ from noonmark.faces.cli.session import Command, session
 _DONE = {"done": "is_done", "handled": "is_handled", "skip": "is_skipped"}
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, acts=True)
 @click.argument("occurrence")
 @click.argument("what", type=click.Choice(["done", "handled", "skip"]))
 @click.option("--reason", required=True, metavar="TEXT", help="Why; kept in the ledger.")

@@ -12,7 +12,7 @@ from noonmark.explain.find import read_rule
 from noonmark.explain.forecast import Coming, coming
 from noonmark.explain.render import pad, stamp, table, width
 from noonmark.faces.cli import problems
-from noonmark.faces.cli.declared import own_clock, stored_or_declared
+from noonmark.faces.cli.declared import declared_jobs, own_clock, stored_or_declared
 from noonmark.faces.cli.session import Command, Session, session
 from noonmark.faces.cli.verify import moment
 
@@ -29,11 +29,11 @@ from noonmark.faces.cli.verify import moment
 def next(ctx: click.Context, job: str | None, count: int, start: str | None, end: str | None, app: str | None) -> int:  # noqa: A001
     """Show what is coming, of one JOB or of all, in local time and UTC."""
     with session(ctx) as here:
-        if job is None:
-            return _all(here, count, start, end)
-        rule, row = stored_or_declared(here, job, app)
         if app is not None and not here.settings.now:
             here.now = own_clock()  # a declaration needs no store, so there is no store time to ask for
+        if job is None:
+            return _all(here, count, start, end, app)
+        rule, row = stored_or_declared(here, job, app)
         found = _coming(here, rule, row, count, start, end)
         plain = {"v": 1, "job": rule.name, "tz": here.zone(rule.tz), "next": [_plain(here, rule, one) for one in found]}
         here.emit(plain, lambda: _text(here, rule, found))
@@ -90,11 +90,15 @@ def _plain(here: Session, rule: Job, one: Coming) -> dict[str, Any]:
     }
 
 
-def _all(here: Session, count: int, start: str | None, end: str | None) -> int:
-    """The next moments of all jobs, merged."""
+def _all(here: Session, count: int, start: str | None, end: str | None, app: str | None) -> int:
+    """The next moments of all jobs, of the store or as an app declares them, merged."""
     merged: list[tuple[Job, Coming]] = []
-    for row in here.store.jobs():
-        rule = read_rule(row)
+    rules: list[tuple[Job | None, JobRow | None]] = (
+        [(read_rule(row), row) for row in here.store.jobs()]
+        if app is None
+        else [(rule, None) for rule in declared_jobs(app)]
+    )
+    for rule, row in rules:
         if rule is not None and rule.is_series:
             merged += [(rule, one) for one in _coming(here, rule, row, count, start, end)]
     merged.sort(key=lambda pair: (pair[1].at, pair[0].name))
@@ -107,5 +111,7 @@ def _all(here: Session, count: int, start: str | None, end: str | None) -> int:
         lambda: table(here.header("next_header"), rows),
     )
     if not merged:
-        here.remark(here.word("nothing_comes"))
+        here.remark(here.word("nothing_comes" if app is None else "nothing_comes_app"))
+    elif app is not None:
+        here.remark(here.word("not_stored"))
     return problems.OK

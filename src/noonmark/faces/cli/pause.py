@@ -10,7 +10,7 @@ from noonmark.faces.cli.acts import carry_out, reason_given
 from noonmark.faces.cli.session import Command, session
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, acts=True)
 @click.argument("job")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; shown by why and jobs.")
 @click.pass_context

@@ -32,8 +32,8 @@ class Trouble(Exception):
     def __str__(self) -> str:
         return self.text()
 
-    def text(self, lang: str = "en") -> str:
-        """Return it as shown on stderr, in ``lang`` ("en" or "zh")."""
+    def parts(self, lang: str = "en") -> tuple[str, str, str]:
+        """Return what is wrong, why, and what to do, in ``lang`` ("en" or "zh"); "" goes without saying."""
         from noonmark.faces.cli.trouble_words import TROUBLES
 
         args = self.args_told
@@ -41,6 +41,30 @@ class Trouble(Exception):
             from noonmark.core.errors_zh import in_chinese
 
             args = {name: in_chinese(value) if isinstance(value, str) else value for name, value in args.items()}
-        what, *more = (part.format(**args).rstrip() for part in TROUBLES[self.key][lang == "zh"])
+        what, why, do = (part.format(**args).rstrip() for part in TROUBLES[self.key][lang == "zh"])
+        return what, why, do
+
+    def text(self, lang: str = "en") -> str:
+        """Return it as shown on stderr, in ``lang`` ("en" or "zh")."""
+        what, *more = self.parts(lang)
         lines = [line for part in more for line in part.splitlines() if line]
         return "\n".join([f"noonmark: {what}", *(f"        {line}" for line in lines)])
+
+    def plain(self, lang: str = "en") -> dict[str, object]:
+        """Return it as ``--json`` prints it, see ``docs/reference/cli.md``."""
+        what, why, do = self.parts(lang)
+        name = self.args_told.get("name") if self.key == "not_found" else None
+        return {"code": str(name or self.key), "what": what, "why": why, "do": do, "exit": self.code}
+
+
+def not_opened(url: str, error: ValueError) -> Trouble:
+    """Return what is said about a store that cannot be opened as its URL stands: usage, or a driver is missing here.
+
+    ``url`` is "" where only the store knows which it was.
+    """
+    from noonmark.ports.store import StoreDriverMissing
+
+    if isinstance(error, StoreDriverMissing):
+        needs, _, how = str(error).partition("; install it with: ")
+        return Trouble("driver_missing", needs=needs, how=how, code=UNREACHABLE)
+    return Trouble("no_open", url=url, error=str(error)) if url else Trouble("store_url", error=str(error))

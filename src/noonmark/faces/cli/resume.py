@@ -10,7 +10,7 @@ from noonmark.faces.cli.acts import carry_out
 from noonmark.faces.cli.session import Command, session
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, acts=True)
 @click.argument("job")
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the ledger.")
 @click.pass_context

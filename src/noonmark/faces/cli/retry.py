@@ -9,7 +9,7 @@ from noonmark.faces.cli.acts import carry_out, must_exist, number_of
 from noonmark.faces.cli.session import Command, session
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, acts=True)
 @click.argument("occurrence")
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the ledger.")
 @click.pass_context

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,8 @@ def rules(ctx: click.Context, words: tuple[str, ...]) -> int:
     if not path.is_file():
         raise problems.Trouble("no_file", path=str(path), folder=str(Path.cwd()), code=problems.NOT_FOUND)
     with session(ctx, create=action == "apply") as here:
+        if action == "apply":
+            here.refuse_pretending()
         loaded = _load(here, path)
         if loaded is None:
             return problems.NO
@@ -50,9 +51,10 @@ def _load(here: Session, path: Path) -> Loaded | None:
     try:
         return load(path)
     except ProblemList as refused:
-        plain = {"v": 1, "ok": False, "problems": [_plain(here, problem) for problem in refused.problems]}
         if here.settings.json:
-            click.echo(json.dumps(plain, ensure_ascii=not here.unicode))
+            told = problems.Trouble("rules_refused", problems=refused.text(here.lang), code=problems.NO)
+            found = [_plain(here, problem) for problem in refused.problems]
+            here.emit({"v": 1, "ok": False, "error": told.plain(here.lang), "problems": found}, str)
         else:
             click.echo(refused.text(here.lang), err=True)
         return None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from noonmark.core import phrasing, series
-from noonmark.core.codec import check_payload
 from noonmark.core.model import (
     Added,
     Decision,
@@ -26,6 +25,7 @@ from noonmark.explain.find import the_job
 from noonmark.explain.render import ASCII_MARKS, MARKS, check_lines, stamp
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.declared import readable
+from noonmark.faces.cli.params import check_params, missing_told, read_params, remark_unchecked
 from noonmark.faces.cli.session import Command, Session, session
 
 
@@ -36,9 +36,19 @@ from noonmark.faces.cli.session import Command, Session, session
 @click.option("--again", is_flag=True, help="Run although it is done, as a new generation of the key (needs --reason).")
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the ledger.")
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
+@click.option(
+    "--app", metavar="APP", help="Look at the job's function here to see which params it takes.", envvar="NOONMARK_APP"
+)
 @click.pass_context
 def run(
-    ctx: click.Context, job: str, date: str | None, params: tuple[str, ...], again: bool, reason: str, dry_run: bool
+    ctx: click.Context,
+    job: str,
+    date: str | None,
+    params: tuple[str, ...],
+    again: bool,
+    reason: str,
+    dry_run: bool,
+    app: str | None,
 ) -> int:
     """Ask for a run now.
 
@@ -49,11 +59,17 @@ def run(
         raise problems.Trouble("again_reason")
     if date is not None:
         _check_date(date)
-    given = _params(params)
+    given = read_params(params)
     with session(ctx) as here:
+        if not dry_run:
+            here.refuse_pretending()
         job_row = the_job(here.store, job)
         rule = readable(job_row)
+        named = ctx.get_parameter_source("app") is ParameterSource.COMMANDLINE
+        checked = check_params(here, rule, given, app, must_declare=named)
         rows = _rows(here, rule, job_row, date, given, again=again, reason=reason)
+        if not checked:
+            remark_unchecked(here, rule, given)
         if dry_run:
             return _dry(here, rule, job_row, rows, again=again)
         return _ask(here, rule, job_row, rows)
@@ -67,23 +83,6 @@ def _check_date(date: str) -> None:
             raise ValueError(date)
     except ValueError:
         raise problems.Trouble("bad_date", date=date) from None
-
-
-def _params(params: tuple[str, ...]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for text in params:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise problems.Trouble("bad_param", text=text)
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    try:
-        check_payload("--param", found)
-    except (TypeError, ValueError) as error:
-        raise problems.Trouble("bad_payload", error=str(error)) from None
-    return found
 
 
 def _rows(
@@ -106,24 +105,25 @@ def _rows(
     if not chosen:
         known = "; ".join(f"{name}: {', '.join(values)}" for name, values in rule.each.items())
         raise problems.Trouble("no_subject", job=rule.name, known=known)
-    return [
-        series.row_for_call(
-            rule,
-            request_id=f"{request}-{index}" if len(chosen) > 1 else request,
-            due_at=here.now,
-            params={**params, **given},
-            key=None,
-            revision=job_row.revision,
-            now=here.now,
-            origin=Origin.MANUAL,
-            actor=here.actor,
-            note=reason,
-            again=again,
-            business_date=date,
-            subject=subject,
-        )
-        for index, (subject, params) in enumerate(chosen)
-    ]
+    with missing_told(here, given):
+        return [
+            series.row_for_call(
+                rule,
+                request_id=f"{request}-{index}" if len(chosen) > 1 else request,
+                due_at=here.now,
+                params={**params, **given},
+                key=None,
+                revision=job_row.revision,
+                now=here.now,
+                origin=Origin.MANUAL,
+                actor=here.actor,
+                note=reason,
+                again=again,
+                business_date=date,
+                subject=subject,
+            )
+            for index, (subject, params) in enumerate(chosen)
+        ]
 
 
 def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *, again: bool) -> int:

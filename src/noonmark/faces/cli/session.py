@@ -21,7 +21,7 @@ from noonmark.core.model import Job, Micros
 from noonmark.explain.find import read_rule
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems, words
-from noonmark.faces.cli.lazy import Command, settings_of
+from noonmark.faces.cli.lazy import Command, refuse_pretending, settings_of
 from noonmark.faces.cli.settings import Settings, writes_unicode
 
 if TYPE_CHECKING:
@@ -105,6 +105,10 @@ class Session:
         """Return a new id for one intention."""
         return f"cli-{os.urandom(12).hex()}"
 
+    def refuse_pretending(self) -> None:
+        """Refuse ``--now`` where something is done: what is done is done at the store's time."""
+        refuse_pretending(self.settings)
+
     def word(self, key: str, /, **args: object) -> str:
         """Return a text of ``words.py`` in the language of this call."""
         return words.say(key, self.lang, **args)
@@ -125,6 +129,7 @@ class Session:
     def emit(self, plain: dict[str, Any], text: Callable[[], str]) -> None:
         """Print one object as JSON, or its text."""
         if self.settings.json:
+            self.settings.answered = True
             click.echo(json.dumps(plain, ensure_ascii=not self.unicode))
         else:
             self.say(text())
@@ -167,7 +172,7 @@ def open_at(url: str, *, create: bool = False, unfinished: bool = False) -> Stor
     try:
         return open_store(url, unfinished=unfinished)
     except ValueError as error:
-        raise problems.Trouble("no_open", url=shown(url), error=str(error)) from None
+        raise problems.not_opened(shown(url), error) from None
 
 
 @contextmanager

@@ -31,6 +31,8 @@ class Settings:
     verbose: bool = False
     typed: set[str] = field(default_factory=set)
     """Names of the options that stood on the line; the others come from the environment."""
+    answered: bool = False
+    """True once the command has printed its one JSON object."""
 
     @property
     def language(self) -> str:
@@ -44,6 +46,13 @@ class Settings:
     def store_url(self) -> str:
         """Return where the store is."""
         return self.url or os.environ.get("NOONMARK_URL") or DEFAULT_URL
+
+
+def wants_json(args: list[str], asked: Settings) -> bool:
+    """Say whether a failure is told as JSON, also where the line was refused before its options were read."""
+    if asked.json or "--json" in args:
+        return True
+    return os.environ.get("NOONMARK_JSON", "").lower() in ("1", "true", "t", "yes", "y", "on")
 
 
 def writes_unicode(stream: TextIO) -> bool:
@@ -67,7 +76,11 @@ def global_options() -> list[click.Option]:
     return [
         _option("--url", help="Where the store is.", show_envvar=True, envvar="NOONMARK_URL", metavar="URL"),
         _option(
-            "--json", help="Print JSON: one versioned object.", is_flag=True, show_envvar=True, envvar="NOONMARK_JSON"
+            "--json",
+            help="Print JSON: one versioned object, also of a failure.",
+            is_flag=True,
+            show_envvar=True,
+            envvar="NOONMARK_JSON",
         ),
         _option("--lang", help="Language of sentences (env: NOONMARK_LANG, LANG).", type=click.Choice(["en", "zh"])),
         _option(

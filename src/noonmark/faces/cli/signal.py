@@ -14,7 +14,7 @@ from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, session
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, acts=True)
 @click.argument("name")
 @click.option("--clear", is_flag=True, help="Clear the flag instead of setting it.")
 @click.option("--value", metavar="JSON", help="What to set it to; true when left out.")

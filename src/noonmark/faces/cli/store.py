@@ -23,7 +23,7 @@ TOLD_EVERY = 1.0
 """Seconds between two lines of progress."""
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, acts=True)
 @click.argument("words", nargs=-1, required=True, metavar="[migrate [URL] | copy FROM TO]")
 @click.option("--sql", is_flag=True, help="migrate: print the SQL instead of running it.")
 @click.option("--go", is_flag=True, help="copy: do it; without it you see what would be done.")
@@ -41,6 +41,8 @@ def store(ctx: click.Context, words: tuple[str, ...], sql: bool, go: bool, while
     """
     here = Session(settings_of(ctx))
     action, *rest = words
+    if rest and "url" in here.settings.typed:
+        raise problems.Trouble("option_without", option="--url", other="FROM TO" if action == "copy" else "URL")
     if action == "migrate" and len(rest) <= 1 and not go and not while_workers_run:
         return _migrate(here, rest[0] if rest else here.settings.store_url, sql=sql)
     if action == "copy" and len(rest) == 2 and not sql:
@@ -80,7 +82,7 @@ def _url_told(url: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise problems.Trouble("no_open", url=shown(url), error=str(error)) from None
+        raise problems.not_opened(shown(url), error) from None
 
 
 # -- copy ---------------------------------------------------------------------------------------------

@@ -5,10 +5,11 @@ Rule of the file: only text.  Both languages have the same names in braces, whic
 
 from __future__ import annotations
 
-Words = tuple[str, str, str]
+from noonmark.faces.cli.demo_trouble_words import DEMO_TROUBLES, Words
 
 TROUBLES: dict[str, tuple[Words, Words]] = {
-    "told": (("{what}", "{why}", "{do}"), ("{what}", "{why}", "{do}")),
+    "usage": (("{what}", "", "{command} --help"), ("{what}", "", "{command} --help")),
+    "interrupted": (("interrupted", "", "run it again"), ("已中断", "", "请重新执行")),
     # -- the store
     "memory_store": (
         (
@@ -39,6 +40,14 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
     "no_open": (
         ("cannot open the store {url}", "{error}", "name the store with --url or NOONMARK_URL"),
         ("无法打开存储 {url}", "{error}", "请用 --url 或 NOONMARK_URL 指明存储"),
+    ),
+    "store_url": (
+        ("{error}", "", "name the store with --url or NOONMARK_URL"),
+        ("{error}", "", "请用 --url 或 NOONMARK_URL 指明存储"),
+    ),
+    "driver_missing": (
+        ("{needs}", "it is not installed for this Python", "{how}"),
+        ("{needs}", "当前 Python 没有安装它", "{how}"),
     ),
     "store_unusable": (
         ("{error}", "", "or name another store with --url"),
@@ -195,9 +204,21 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ),
         ("{first} 与 {second} 指的是两样东西", "一次只解释一次触发", "请去掉其中之一"),
     ),
+    "occurrence_elsewhere": (
+        ("r{number} is of {other}, not of {job}", "", "leave {job} out, or name another occurrence"),
+        ("r{number} 属于 {other}，不属于 {job}", "", "请去掉 {job}，或换一个触发编号"),
+    ),
     "bad_time": (
         ("{option}: {error}", "", "write a time as 2026-11-28T18:30, or a date as 2026-11-28"),
         ("{option}：{error}", "", "时间请写成 2026-11-28T18:30，日期写成 2026-11-28"),
+    ),
+    "bad_length": (
+        ("{option}: {error}", "", "write a length as 30s, 5m, 2h or 1d"),
+        ("{option}：{error}", "", "时长请写成 30s、5m、2h 或 1d"),
+    ),
+    "no_such_fault": (
+        ("There is no fault {name!r}.", "", "choose from none, all, {names}"),
+        ("没有名为 {name!r} 的故障。", "", "可选：none、all、{names}"),
     ),
     "bad_span": (
         ("{text!r} is neither a length nor a time", "{error}", "write 24h, 2026-11-28 or 2026-11-28T18:30"),
@@ -222,6 +243,54 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
     "bad_param": (
         ("--param {text!r} has no name and value", "", "write --param channel=ops"),
         ("--param {text!r} 没有名字和取值", "", "请写成 --param channel=ops"),
+    ),
+    "param_twice": (
+        ("--param {param} is given twice", "a run has one value for each param", "leave one of them out"),
+        ("--param {param} 给了两次", "一次运行中每个参数只有一个值", "请去掉其中之一"),
+    ),
+    "param_missing": (
+        ("{job} needs {names}", 'its {part} is made of it: "{template}"', "add {add}"),
+        ("{job} 需要 {names}", "它的{part}由此构成：“{template}”", "请加上 {add}"),
+    ),
+    "param_misspelt": (
+        ("{job} needs {names}, not {given}", 'its {part} is made of it: "{template}"', "write {add}"),
+        ("{job} 需要的是 {names}，不是 {given}", "它的{part}由此构成：“{template}”", "请写 {add}"),
+    ),
+    "param_needed": (
+        ("{job} needs {names}", "its function has no default for it", "add {add}"),
+        ("{job} 需要 {names}", "它的函数没有给出默认值", "请加上 {add}"),
+    ),
+    "param_unknown": (
+        ("{job} does not take {names}", "it takes: {known}", "leave it out, or let its function take it"),
+        ("{job} 不接受 {names}", "它接受：{known}", "请去掉它，或让其函数接受它"),
+    ),
+    "param_near": (
+        (
+            "{job} does not take {names}",
+            "it takes: {known}",
+            "did you mean {near}? write --param {near}=… instead of {name}",
+        ),
+        ("{job} 不接受 {names}", "它接受：{known}", "是否想写 {near}？请用 --param {near}=… 代替 {name}"),
+    ),
+    "option_goes_with": (
+        ("{option} goes with {other}", "alone it would change nothing", "leave it out, or add {other}"),
+        ("{option} 要与 {other} 一起使用", "单独使用没有作用", "请去掉它，或加上 {other}"),
+    ),
+    "option_without": (
+        ("{option} and {other} exclude each other", "one of the two would be ignored", "leave one of them out"),
+        ("{option} 与 {other} 不能同时使用", "其中之一会被忽略", "请去掉其中之一"),
+    ),
+    "now_reads_only": (
+        (
+            "--now only goes with what reads",
+            "what is done is done at the store's time, and recorded at that time",
+            "leave --now out; run takes it with --dry-run",
+        ),
+        (
+            "--now 只能用于查看",
+            "执行的操作总以存储的时间为准，并按该时间记录",
+            "请去掉 --now；run 可与 --dry-run 一起使用",
+        ),
     ),
     "again_reason": (
         (
@@ -284,45 +353,5 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("cannot write into {folder}: {error}", "", "choose a folder that you may write to: noonmark init FOLDER"),
         ("无法写入 {folder}：{error}", "", "请选一个可写的目录：noonmark init 目录"),
     ),
-    # -- the demo
-    "demo_file": (
-        ("{folder} is a file", "", "name a folder for the demo: --dir FOLDER"),
-        ("{folder} 是一个文件", "", "请为演示指定一个目录：--dir 目录"),
-    ),
-    "demo_not_ours": (
-        (
-            "{folder} is not empty, and not from a demo",
-            "the demo removes nothing that it did not write",
-            "name another folder: --dir FOLDER",
-        ),
-        ("{folder} 不是空目录，也不是演示留下的", "演示不删除不是它写的东西", "请换一个目录：--dir 目录"),
-    ),
-    "demo_url": (
-        (
-            "the demo cannot make a namespace of its own at {url}",
-            "on a server it plays in a fresh schema (PostgreSQL) or namespace (Redis) and erases it at the end",
-            "leave --url out, and --dir says where it writes its file",
-        ),
-        (
-            "演示无法在 {url} 建立自己的命名空间",
-            "在服务器上它使用新的 schema（PostgreSQL）或 namespace（Redis），结束时清除",
-            "请去掉 --url，用 --dir 指定写文件的目录",
-        ),
-    ),
-    "demo_no_folder": (
-        ("cannot make the folder {folder}: {error}", "", "name another: --dir FOLDER"),
-        ("无法创建目录 {folder}：{error}", "", "请换一个：--dir 目录"),
-    ),
-    "demo_no_app": (
-        (
-            "the demo's application, ResearchCopilot, is not in this installation",
-            "",
-            "install noonmark from its wheel, or run the demo in a checkout: make demo",
-        ),
-        (
-            "演示用的应用 ResearchCopilot 不在本安装中",
-            "",
-            "请从 wheel 安装 noonmark，或在源码目录运行：make demo",
-        ),
-    ),
+    **DEMO_TROUBLES,
 }

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import click
 
+from noonmark.core.model import Query, WorkerInfo
+from noonmark.engine.host import lives_here
 from noonmark.explain import render
 from noonmark.explain.why import why as explain
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.acts import number_of
-from noonmark.faces.cli.session import Command, session
+from noonmark.faces.cli.session import Command, Session, session
+from noonmark.ports.clock import SystemClock
 
 
 @click.command(cls=Command)
@@ -23,7 +26,12 @@ def why(ctx: click.Context, job: str | None, at: str | None, key: str | None, oc
     Without --at, --key or --occurrence: the newest occurrence of JOB that matters.
     """
     number = None
-    for first, second, clash in (("--occurrence", "--key", occurrence and key), ("--key", "--at", key and at)):
+    clashes = (
+        ("--occurrence", "--key", occurrence and key),
+        ("--occurrence", "--at", occurrence and at),
+        ("--key", "--at", key and at),
+    )
+    for first, second, clash in clashes:
         if clash:
             raise problems.Trouble("why_two", first=first, second=second)
     if occurrence is not None:
@@ -34,6 +42,8 @@ def why(ctx: click.Context, job: str | None, at: str | None, key: str | None, oc
         number = number_of(job)  # `noonmark why r123` is what people type
     try:
         with session(ctx) as here:
+            if occurrence is not None and number is not None and job is not None:
+                _must_be_of(here, number, job)
             told = explain(
                 here.store,
                 job if number is None else None,
@@ -43,8 +53,19 @@ def why(ctx: click.Context, job: str | None, at: str | None, key: str | None, oc
                 lang=here.lang,
                 tz=here.zone("") or None,
                 now=here.now,
+                lives=None if here.settings.now else _lives,  # a kernel knows nothing of another time
             )
             here.emit(render.explanation_json(told), lambda: render.explanation_text(told, unicode=here.unicode))
     except ValueError as error:
         raise problems.Trouble("bad_time", option="--at", error=str(error)) from None
     return problems.OK
+
+
+def _must_be_of(here: Session, number: int, job: str) -> None:
+    rows = here.store.occurrences(Query(ids=(number,)))
+    if rows and rows[0].job != job:
+        raise problems.Trouble("occurrence_elsewhere", number=number, job=job, other=rows[0].job)
+
+
+def _lives(worker: WorkerInfo) -> bool | None:
+    return lives_here(worker, SystemClock().boot_id())

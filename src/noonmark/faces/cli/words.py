@@ -6,10 +6,12 @@ Rule of the file: only text.  Both languages have the same names in braces, whic
 
 from __future__ import annotations
 
+from noonmark.faces.cli.simulate_words import SIMULATE_WORDS
 from noonmark.faces.cli.store_words import STORE_WORDS
 
 WORDS: dict[str, tuple[str, str]] = {
     **STORE_WORDS,
+    **SIMULATE_WORDS,
     # -- headers: columns between bars
     "jobs_header": ("JOB|SCHEDULE|NEXT|LAST|RECENT", "任务|时间表|下一次|最近一次|近况"),
     "history_header": ("ID|JOB|DUE|OUTCOME|LATE|TRY|KEY|REASON", "编号|任务|时刻|结果|晚|次|键|原因"),
@@ -38,6 +40,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "Nothing is coming: no job in this store has a schedule.",
         "没有后续时刻：该存储中没有带时间表的任务。",
     ),
+    "nothing_comes_app": ("Nothing is coming: no job there has a schedule.", "没有后续时刻：其中没有带时间表的任务。"),
     "nothing_fits": ("Nothing is recorded that fits.", "没有符合条件的记录。"),
     "times_are": ("times are {zone}", "时间均为 {zone}"),
     "times_differ": (
@@ -113,6 +116,16 @@ WORDS: dict[str, tuple[str, str]] = {
     "held_there": ("is already there, {state}", "已经存在，{state}"),
     "held": ("is held", "已被占有"),
     "would": ("{job} {key}: {verdict}", "{job} {key}：{verdict}"),
+    "no_params": ("none", "无"),
+    "params_unchecked": (
+        "{names}: the rule of {job} names no such param; whether its function takes it is seen with --app APP",
+        "{names}：{job} 的规则中没有这个参数；它的函数是否接受，可用 --app APP 检查",
+    ),
+    "part_key": ("key", "键"),
+    "part_flag": ("flag", "标志"),
+    "part_date": ("condition's date", "条件的日期"),
+    "part_subject": ("condition's subject", "条件的对象"),
+    "part_lock": ("lock", "锁"),
     # -- rules, dev, init
     "rules_ok": ("{name} loads, jobs: {count}", "{name} 可以加载，任务 {count} 个"),
     "rule_change": ("{job}  {change}  revision {revision}", "{job}  {change}  修订 {revision}"),

@@ -13,7 +13,7 @@ from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, settings_of
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, acts=True)
 @click.argument("app", envvar="NOONMARK_APP")
 @click.option(
     "-n",
@@ -30,18 +30,18 @@ from noonmark.faces.cli.session import Command, Session, settings_of
 @click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
-    default="text",
+    default=None,
     envvar="NOONMARK_LOG_FORMAT",
     show_envvar=True,
-    help="Log lines on stderr.",
+    help="Log lines on stderr; text, or json with --json.",
 )
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
-    default="info",
+    default=None,
     envvar="NOONMARK_LOG_LEVEL",
     show_envvar=True,
-    help="How much to log.",
+    help="How much to log; info, debug with -v, warning with -q.",
 )
 @click.option("--leash", type=click.IntRange(3), default=None, hidden=True, help="A pipe: stop when it closes.")
 @click.pass_context
@@ -51,8 +51,8 @@ def worker(
     concurrency: int,
     name: str,
     grace: str,
-    log_format: str,
-    log_level: str,
+    log_format: str | None,
+    log_level: str | None,
     leash: int | None,
 ) -> int:
     """Run the jobs of APP: module:sched, path.py, path.py:sched or noonmark.yaml.
@@ -68,7 +68,8 @@ def worker(
         parse_duration(grace)
     except ValueError as error:
         raise problems.Trouble("bad_grace", error=str(error)) from None
-    logs.set_up(form=log_format, level=log_level)
+    usual = "debug" if here.settings.verbose else "warning" if here.settings.quiet else "info"
+    logs.set_up(form=log_format or ("json" if here.settings.json else "text"), level=log_level or usual)
     if leash is not None:
         _stop_when_let_go(leash)
     sched = load_app(app, url=here.settings.url or None)

@@ -23,7 +23,7 @@ from noonmark.core.model import (
     State,
     WorkerInfo,
 )
-from noonmark.ports.archive import KINDS, Import, Page, Record
+from noonmark.ports.archive import KINDS, Import, Page, Record, highest_id
 from noonmark.ports.store import StoreUnusable
 from noonmark.stores.memory.tables import Tables
 
@@ -176,6 +176,7 @@ def import_page(tables: Tables, source: str, page: Page, now: Micros) -> None:
         return  # complete: whoever sends the last page again missed the answer
     for record in page.records:
         _WRITERS[record.kind](tables, dict(record.fields))
+    tables.last_id = max(tables.last_id, highest_id(page))
     if page.cursor is None:
         _complete(tables, now)
     tables.imported = Import(source=source, cursor=page.cursor)
@@ -202,7 +203,6 @@ def _put_occurrence(tables: Tables, plain: dict[str, Any]) -> None:
     plain.pop("slot")  # the slot says itself who has it
     row = Occurrence(**{**plain, "state": State(plain["state"]), "origin": Origin(plain["origin"])})
     tables.put(row)
-    tables.last_id = max(tables.last_id, row.id)
     tables.by_identity[(row.job, row.subject, row.identity)] = row.id
     if row.claimed:
         claimants = tables.claims.setdefault(row.key, [])

@@ -39,7 +39,7 @@ def _key(tables: Tables, key: str) -> tuple[Any, int]:
 
 def _slot(tables: Tables, slot: str) -> tuple[Any, int]:
     held = tables.slots.get(f"slot:{slot}")
-    return (None, 0) if held is None else ({"occurrence_id": held[0], "since": held[1]}, held[0])
+    return (None, 0) if held is None else ({"occurrence_id": held[0], "since": held[1]}, 1)
 
 
 def _worker(tables: Tables, worker: str) -> tuple[Any, int]:

@@ -83,6 +83,9 @@ def _refusal(tables: Tables, row: Occurrence, item: Settlement, now: Micros) -> 
     changed += [name for name in tables.moved(gates.facts.items()) if name not in changed]
     if gates.slot and tables.slots.get(gates.slot, (row.id, 0))[0] != row.id:
         changed.append(gates.slot)
+    held = tables.slot_of(row.id)
+    if gates.slot and held not in ("", gates.slot):
+        changed.append(held)  # a slot is the occurrence's until that ends, so a second one is refused
     if changed:
         return Settled(outcome="changed", changed=tuple(changed), state=row.state)
     if not gates.ignore_window:

@@ -303,6 +303,7 @@ class MemoryStore:
                 return cast(Answer, known[1])
             before = self._earliest()
             answer = run(now)
+            self._tables.pass_slots_on(now)
             self._answers[(verb, request_id)] = (now, answer)
             self._forget(now)
             after = self._earliest()
@@ -317,7 +318,8 @@ class MemoryStore:
 
     def _forget(self, now: Micros) -> None:
         """Answers are kept for an hour; dicts keep their order, so the old ones are in front."""
-        for key, (answered_at, _) in list(self._answers.items()):
-            if now - answered_at < HOUR:
+        while self._answers:
+            oldest = next(iter(self._answers))
+            if now - self._answers[oldest][0] < HOUR:
                 return
-            del self._answers[key]
+            del self._answers[oldest]

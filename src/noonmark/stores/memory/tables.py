@@ -51,6 +51,7 @@ class Tables:
     waits_of: dict[int, tuple[str, ...]] = field(default_factory=dict)
     wakes: dict[str, None] = field(default_factory=dict)  # facts that moved and whose waiters may still sleep
     slots: dict[str, tuple[int, Micros]] = field(default_factory=dict)
+    freed: set[str] = field(default_factory=set)  # slots that the verb under way has freed
     attempts: dict[int, list[Attempt]] = field(default_factory=dict)
     ledger: dict[int, list[LedgerLine]] = field(default_factory=dict)
     notes: dict[int, dict[tuple[str, str], Note]] = field(default_factory=dict)
@@ -123,9 +124,14 @@ class Tables:
         self.stop_waiting(row_id)
         for name in [name for name, held in self.slots.items() if held[0] == row_id]:
             del self.slots[name]
+            self.freed.add(name)
         if row.verdict == Verdict.SKIP_SUPERSEDED:
             row = self.release_key(row)
         return row
+
+    def slot_of(self, row_id: int) -> str:
+        """Return the overlap slot that the row occupies, "" when it has none."""
+        return next((name for name, held in self.slots.items() if held[0] == row_id), "")
 
     # -- keys ---------------------------------------------------------------------------------
 
@@ -157,8 +163,10 @@ class Tables:
     # -- facts and those who wait for them ----------------------------------------------------------
 
     def version(self, name: str) -> int:
-        """Return the version of a fact; the pause of a job is one too."""
+        """Return the version of a fact; the pause of a job is one too, and so is a slot: 1 while it is occupied."""
         kind, _, rest = name.partition(":")
+        if kind == "slot":
+            return int(name in self.slots)
         if kind == "pause":
             job = self.jobs.get(rest)
             return job.pause_version if job is not None else 0
@@ -210,6 +218,17 @@ class Tables:
                 if not row.holder and row.due_at is not None and row.due_at > now:
                     self.change(row_id, due_at=now)
             del self.wakes[name]
+
+    def pass_slots_on(self, now: Micros) -> None:
+        """Make due, of each slot that was freed and is free still, the row with the oldest scheduled time that waits."""
+        for name in sorted(self.freed - set(self.slots)):
+            waiting = [self.rows[row_id] for row_id in self.waits.get(name, {})]
+            asleep = [row for row in waiting if not row.holder and row.due_at is not None and row.due_at > now]
+            if asleep:
+                row_id = min(asleep, key=lambda row: (row.scheduled_for, row.id)).id
+                self.stop_waiting(row_id)
+                self.change(row_id, due_at=now)
+        self.freed.clear()
 
     # -- attempts, ledger, alerts -------------------------------------------------------------------
 

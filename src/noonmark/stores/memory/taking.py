@@ -17,6 +17,7 @@ def take(
     """Lease at most ``limit`` due rows to the worker."""
     tables.wake(now, WAKES_PER_CALL)
     _bury_workers(tables, now)
+    tables.pass_slots_on(now)
     rows = tuple(
         _start(tables, row, worker, runnable[row.job], now)
         if _may_start_at_once(tables, row, runnable, now)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from noonmark.core.model import OPEN_STATES, Alert, Attempt, LedgerLine, Micros
-from noonmark.ports.archive import KINDS, Import, Page, Record
+from noonmark.ports.archive import KINDS, Import, Page, Record, highest_id
 from noonmark.stores.postgres import errors, writing
 from noonmark.stores.postgres.arrays import numbers, switches, texts, unescaped
 from noonmark.stores.postgres.desk import JOB_COLUMNS
@@ -31,7 +31,7 @@ _NUMBERS = frozenset(
 )  # fmt: skip
 _ALERT, _ATTEMPT, _LEDGER = (tuple(part.name for part in fields(kind)) for kind in (Alert, Attempt, LedgerLine))
 _COUNTED = ("stale_refused", "duplicates_refused")
-_SEQUENCES = (("occurrence", "id"), ("ledger", "seq"), ("alert", "id"))
+_SEQUENCES = (("ledger", "seq"), ("alert", "id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,7 @@ _LEFT_BEHIND = (
     " version, wall_offset, jobs, gone_at) SELECT DISTINCT worker, worker, '', 0, '', '', $1::bigint, $1::bigint,"
     " $1::bigint, $1::bigint, '', '', 0, '[]', $1::bigint FROM ~agenda WHERE worker <> '' ON CONFLICT DO NOTHING"
 )
+_ABOVE = "SELECT setval('~occurrence_id_seq', greatest(last_value, $1::bigint)) FROM ~occurrence_id_seq"
 _REACHED = "INSERT INTO ~meta VALUES ('import', $1::text) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
@@ -199,6 +200,8 @@ def import_page(session: Session, source: str, page: Page, now: Micros) -> None:
         records = [record for record in page.records if record.kind == kind]
         if records:
             _WRITERS.get(kind, _put_all)(tx, kind, records)
+    if (highest := highest_id(page)) > 0:
+        tx.later(_ABOVE, highest)
     if page.cursor is None:
         _complete(tx)
     tx.later(_REACHED, json.dumps({"source": source, "cursor": page.cursor}))
@@ -283,7 +286,7 @@ _WRITERS: dict[str, Callable[[Transaction, str, Sequence[Record]], None]] = {
 
 
 def _complete(tx: Transaction) -> None:
-    """Go on above the highest ids, wake what waits for facts that moved, let rows of workers left behind end."""
+    """Go on above the highest numbers, wake what waits for facts that moved, let rows of workers left behind end."""
     for table, column in _SEQUENCES:
         tx.later(
             f"SELECT setval('~{table}_{column}_seq', highest) FROM (SELECT max({column}) AS highest FROM ~{table}) AS m"

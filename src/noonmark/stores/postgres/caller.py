@@ -77,7 +77,7 @@ def add_within(
     """Add rows in the caller's open transaction; see the port.
 
     Raises:
-        ValueError: no connection of this store's database; the message says which kinds are.
+        ValueError: no connection of this store's database that may write; the message says which kinds are.
     """
     raw = _driver_connection(connection)
     _check(raw)
@@ -85,6 +85,11 @@ def add_within(
     try:
         _check_database(guest, store_id)
         return _add(guest, f"add:{request_id}", rows, fixed)
+    except psycopg.errors.ReadOnlySqlTransaction as error:
+        raise ValueError(
+            "your transaction is read-only, so nothing can be added in it; begin one that may write: "
+            "no READ ONLY, no default_transaction_read_only, and on the primary"
+        ) from error
     except psycopg.Error as error:
         raise errors.translated(address.shown, error) from error
 

@@ -188,6 +188,8 @@ def _changed(desk: Desk, line: Line, item: Settlement) -> tuple[str, ...]:
     changed += [name for name in facts.moved(desk, gates.facts) if name not in changed]
     if gates.slot and claims.occupant(desk, gates.slot) not in (None, row.id):
         changed.append(gates.slot)
+    if gates.slot and line.slot not in ("", gates.slot):
+        changed.append(line.slot)  # a slot is the occurrence's until that ends, so a second one is refused
     return tuple(changed)
 
 

@@ -49,6 +49,18 @@ _SLOT = (
     " AND s.name = ANY($1::text[])"
 )
 _FREE = (0, 0)
+# Last of all writes, when everything else is locked: nobody is waited for, and whoever is at the row sees to it by himself.
+# The notice is part of the transaction: hardly ever is somebody waiting.
+_PASS_ON = (
+    "WITH woken AS MATERIALIZED (SELECT o.id FROM unnest($2::text[]) AS n (name) CROSS JOIN LATERAL (SELECT o.id"
+    " FROM ~occurrence AS o WHERE o.id = ANY(ARRAY(SELECT occurrence_id FROM ~waiter WHERE fact = n.name"
+    " ORDER BY version, occurrence_id LIMIT 1000)) AND o.holder = '' AND o.due_at > $1::bigint"
+    " ORDER BY o.scheduled_for, o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED) AS o),"
+    " moved AS (UPDATE ~agenda SET due_at = $1::bigint WHERE occurrence_id = ANY(ARRAY(SELECT id FROM woken))),"
+    " dropped AS (DELETE FROM ~waiter WHERE occurrence_id = ANY(ARRAY(SELECT id FROM woken))),"
+    " awake AS (UPDATE ~occurrence SET due_at = $1::bigint, waits = false WHERE id = ANY(ARRAY(SELECT id FROM woken)))"
+    " SELECT pg_notify($3::text, '') FROM woken LIMIT 1"
+)
 _FACT = (
     "UPDATE ~fact AS f SET version = n.version, value = n.value, set_at = n.set_at, actor = n.actor"
     " FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[]) AS n (name, version, value, set_at, actor)"
@@ -111,6 +123,9 @@ def write(desk: Desk) -> None:
     _write_facts(desk)
     _write_history(desk)
     _write_jobs(desk)
+    freed = sorted(name for name in desk.slots_before if name not in desk.slots)
+    if freed:
+        tx.later(_PASS_ON, tx.now, texts(freed), tx.session.address.channel)
 
 
 def _write_rows(tx: Transaction, changed: Sequence[Line]) -> None:

@@ -13,7 +13,7 @@ from dataclasses import asdict, fields
 from typing import Any, Protocol
 
 from noonmark.core.model import JobRow, Occurrence
-from noonmark.ports.archive import KINDS, Import, Page, Record
+from noonmark.ports.archive import KINDS, Import, Page, Record, highest_id
 from noonmark.stores.redis import errors, wire
 from noonmark.stores.redis.layout import BODY, HEAD, JOB, LINE
 
@@ -226,7 +226,7 @@ def page_to_write(source: str, page: Page) -> list[Any]:
     groups = [
         [kind, [_WRITTEN[kind](record.fields) for record in page.records if record.kind == kind]] for kind in KINDS
     ]
-    return _false([source, page.cursor, [group for group in groups if group[1]]])  # type: ignore[no-any-return]
+    return _false([source, page.cursor, [group for group in groups if group[1]], highest_id(page)])  # type: ignore[no-any-return]
 
 
 def check_written(url: str, reply: Sequence[Any]) -> None:

@@ -27,6 +27,12 @@ _WITH_KEY = "SELECT id FROM occurrence INDEXED BY occurrence_key WHERE key = ? A
 
 def act(tx: Transaction, request_id: str, wish: Act) -> Acted:
     """Carry out one act; see the port."""
+    acted = _act(tx, request_id, wish)
+    claims.pass_slots_on(tx)
+    return acted
+
+
+def _act(tx: Transaction, request_id: str, wish: Act) -> Acted:
     if wish.kind == "cancel":
         return _cancel(tx, request_id, wish)
     if wish.kind == "retry":

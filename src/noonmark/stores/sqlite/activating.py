@@ -55,7 +55,9 @@ def find_job(connection: Reads, name: str) -> JobRow | None:
 
 def activate(tx: Transaction, changes: Sequence[Activation], actor: str) -> list[JobRow]:
     """Put rules in force; see the port."""
-    return [_activate(tx, change, actor) for change in changes]
+    rows = [_activate(tx, change, actor) for change in changes]
+    claims.pass_slots_on(tx)
+    return rows
 
 
 def answer_to_plain(jobs: Sequence[JobRow]) -> Any:

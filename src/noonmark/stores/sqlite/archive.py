@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from noonmark.core.model import Alert, Attempt, LedgerLine, State
-from noonmark.ports.archive import KINDS, Import, Page, Record
+from noonmark.ports.archive import KINDS, Import, Page, Record, highest_id
 from noonmark.stores.sqlite import errors, facts
 from noonmark.stores.sqlite.activating import JOB_COLUMNS
 from noonmark.stores.sqlite.rows import FIELDS
@@ -164,12 +164,21 @@ def import_page(tx: Transaction, path: str, source: str, page: Page) -> None:
         records = [record for record in page.records if record.kind == kind]
         if records:
             _WRITERS.get(kind, _put_all)(tx, _KINDS[kind], records)
+    _go_on_above(tx, highest_id(page))
     if page.cursor is None:
         _complete(tx)
     reached = json.dumps({"source": source, "cursor": page.cursor})
     tx.execute(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", (_STATE, reached)
     )
+
+
+def _go_on_above(tx: Transaction, highest: int) -> None:
+    """Give new occurrences no id that something copied speaks of, whether its row came along or not."""
+    if not tx.execute(
+        "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'occurrence' RETURNING 1", (highest,)
+    ).fetchall():
+        tx.execute("INSERT INTO sqlite_sequence VALUES ('occurrence', ?)", (highest,))
 
 
 def _check_target(tx: Transaction, path: str, source: str, state: Import | None) -> None:

@@ -37,7 +37,7 @@ def joined(connection: object, path: Path, driver: str) -> Iterator[AnyConnectio
     """
     raw = _driver_connection(connection)
     own = _of_apsw(raw, driver) if isinstance(raw, apsw.Connection) else _of_stdlib(raw, connection, driver)
-    with _put_aside(raw):
+    with _put_aside(raw), _read_only_told():
         _check_file(own, path)
         if not own.in_transaction:
             _begin(own)
@@ -50,6 +50,18 @@ def joined(connection: object, path: Path, driver: str) -> Iterator[AnyConnectio
                 own.execute("RELEASE noonmark_add")
             raise
         own.execute("RELEASE noonmark_add")
+
+
+@contextmanager
+def _read_only_told() -> Iterator[None]:
+    """The store's file may well be written: it is this connection that may not."""
+    try:
+        yield
+    except apsw.ReadOnlyError as error:
+        raise ValueError(
+            "your connection is read-only, so nothing can be added in its transaction; "
+            "pass one that may write: no mode=ro, no PRAGMA query_only"
+        ) from error
 
 
 def _driver_connection(connection: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noonmark.core.model import OPEN_STATES, Origin, State
+from noonmark.stores.sqlite import facts
 from noonmark.stores.sqlite.transaction import Transaction
 
 _YIELDING = frozenset({State.SKIPPED.value, State.CANCELLED.value})
@@ -22,6 +23,10 @@ _HOLDER = (
 _SET = (
     "INSERT INTO claim VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE"
     " SET generation = excluded.generation, occurrence_id = excluded.occurrence_id"
+)
+_OLDEST_WAITER = (
+    "SELECT o.id, o.worker FROM waiter w JOIN occurrence o ON o.id = w.occurrence_id WHERE w.fact = ?1 AND o.holder = ''"
+    " AND o.due_at > ?2 AND NOT EXISTS (SELECT 1 FROM slot WHERE name = ?1) ORDER BY o.scheduled_for, o.id LIMIT 1"
 )
 
 
@@ -86,6 +91,18 @@ def leave(tx: Transaction, slot: str, occurrence_id: int) -> None:
     """Leave the slot, if the row occupies one."""
     if slot:
         tx.execute("DELETE FROM slot WHERE name = ? AND occurrence_id = ?", (slot, occurrence_id))
+        tx.freed.add(slot)
+
+
+def pass_slots_on(tx: Transaction) -> None:
+    """Make due, of each slot that was left and is free still, the row with the oldest scheduled time that waits for it."""
+    for slot in sorted(tx.freed):
+        row = tx.execute(_OLDEST_WAITER, (slot, tx.now)).fetchone()
+        if row is not None:
+            facts.forget_waiting(tx, row[0])
+            tx.execute("UPDATE occurrence SET due_at = ?, waits = 0 WHERE id = ?", (tx.now, row[0]))
+            tx.due(tx.now, row[1])
+    tx.freed.clear()
 
 
 def holder(tx: Transaction, key: str) -> int | None:

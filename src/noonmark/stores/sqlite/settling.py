@@ -47,6 +47,7 @@ def settle(tx: Transaction, worker: str, items: Sequence[Settlement]) -> list[Se
             answers.append(same)
         else:
             answers.append(_judge(tx, worker, item))
+    claims.pass_slots_on(tx)
     return answers
 
 
@@ -134,7 +135,7 @@ def _refusal(tx: Transaction, line: Line, item: Settlement) -> Settled | None:
     """Compare what the decision saw with what is; the look lease stays in place, so the caller may decide again."""
     row, gates = line.row, item.gates
     assert gates is not None, "checked before the first write"
-    changed = _changed(tx, row, item)
+    changed = _changed(tx, line, item)
     if changed:
         return Settled(outcome="changed", changed=changed, state=row.state)
     if not gates.ignore_window:
@@ -151,9 +152,9 @@ def _refusal(tx: Transaction, line: Line, item: Settlement) -> Settled | None:
     return None
 
 
-def _changed(tx: Transaction, row: Occurrence, item: Settlement) -> tuple[str, ...]:
+def _changed(tx: Transaction, line: Line, item: Settlement) -> tuple[str, ...]:
     """Return the names of the gates that moved since the decision."""
-    gates = item.gates
+    row, gates = line.row, item.gates
     assert gates is not None, "checked before the first write"
     job = tx.execute("SELECT revision, pause_version FROM job WHERE name = ?", (row.job,)).fetchone()
     changed = ["cancel"] if row.cancel_requested else []
@@ -164,6 +165,8 @@ def _changed(tx: Transaction, row: Occurrence, item: Settlement) -> tuple[str, .
     changed += [name for name in facts.moved(tx, gates.facts) if name not in changed]
     if gates.slot and claims.occupant(tx, gates.slot) not in (None, row.id):
         changed.append(gates.slot)
+    if gates.slot and line.slot not in ("", gates.slot):
+        changed.append(line.slot)  # a slot is the occurrence's until that ends, so a second one is refused
     return tuple(changed)
 
 

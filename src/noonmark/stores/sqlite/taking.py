@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from noonmark.core.model import Event, Micros, Occurrence, State, Taken
-from noonmark.stores.sqlite import attempts, ending, facts, ledger
+from noonmark.stores.sqlite import attempts, claims, ending, facts, ledger
 from noonmark.stores.sqlite.rows import AT, COLUMNS, Row, make
 from noonmark.stores.sqlite.transaction import Reads, Transaction
 
@@ -89,6 +89,7 @@ def take(tx: Transaction, worker: str, *, limit: int, runnable: Mapping[str, Mic
     """Lease at most ``limit`` due rows to the worker; see the port."""
     some_sleep_still = facts.wake_waiting(tx)
     _cancel_rows_of_the_gone(tx)
+    claims.pass_slots_on(tx)
     chosen = _choose(_due(tx, worker, limit))
     rows = _lease(tx, worker, chosen, runnable, look_lease)
     return Taken(

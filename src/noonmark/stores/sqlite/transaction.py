@@ -26,7 +26,7 @@ class Reads(Protocol):
 class Transaction:
     """What a verb works with.  ``now`` is the store's time of the whole transaction, UTC microseconds."""
 
-    __slots__ = ("_counts", "_earliest", "_known", "connection", "execute", "many", "now", "timed")
+    __slots__ = ("_counts", "_earliest", "_known", "connection", "execute", "freed", "many", "now", "timed")
 
     def __init__(self, connection: AnyConnection, now: Micros, *, timed: bool) -> None:
         self.connection = connection
@@ -34,6 +34,7 @@ class Transaction:
         self.many: Callable[..., Any] = connection.executemany
         self.now = now
         self.timed = timed  # by the store's own clock, not by a test's ``at``
+        self.freed: set[str] = set()  # overlap slots that were left
         self._counts: dict[str, int] = {}
         self._earliest = FAR
         known: Any = connection.execute(_EARLIEST).get

@@ -64,9 +64,9 @@ def cases() -> list[Case]:
 
 def archive_cases() -> list[Case]:
     """Return the cases of ``noonmark.ports.archive``; each runs with an ``Archives`` (``noonmark.testing.archives``)."""
-    from noonmark.testing.conformance import archiving
+    from noonmark.testing.conformance import archiving, copying
 
-    return list(collect(archiving, "archives"))
+    return [case for topic in (archiving, copying) for case in collect(topic, "archives")]
 
 
 __all__ = ["Case", "Harness", "archive_cases", "cases"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noonmark.core.model import Event, Origin, Query, State
-from noonmark.ports.archive import KINDS, Import, Page, Record
+from noonmark.ports.archive import KINDS, Import, Page
 from noonmark.ports.store import StoreUnusable
 from noonmark.testing.archives import ArchivedStore, Archives, copy, make_busy, plain, read_all
 from noonmark.testing.builders import LEASE, make_worker
@@ -328,23 +328,6 @@ def a_copy_can_be_worked_with_at_once(archives: Archives) -> None:
             harness.end(row, Event.SUCCEED if not row.looking else Event.SKIP, worker="w3", at=second)
     left = target.occurrences(Query(open_only=True))
     assert {row.state for row in left} <= {State.RUNNING}, left
-
-
-def a_waiter_whose_row_did_not_come_along_stops_nobody(archives: Archives) -> None:
-    """The source was written to between two pages."""
-    target = archives.fresh()
-    fact = {"name": "flag:x", "version": 1, "value": 1, "set_at": 1, "actor": "ada"}
-    waiter = {"fact": "flag:x", "version": 1, "occurrence_id": 7}
-    records = (Record(kind="fact", fields=fact), Record(kind="waiter", fields=waiter))
-    target.import_page("elsewhere", Page(records=records, cursor=None))
-    assert target.count_records()["waiter"] == 0
-    harness = Harness(target)
-    harness.activate()
-    harness.signal("flag:x", 2)
-    row = harness.add_one(harness.caller_row())
-    taken = harness.take()
-    assert [each.id for each in taken.rows] == [row]
-    assert taken.next_due != harness.at(0)
 
 
 def _cursor_after(archives: Archives, pages: int) -> str | None:

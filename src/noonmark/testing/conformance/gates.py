@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noonmark.core.model import Event, Occurrence, Settled, State
+from noonmark.core.model import Event, Gates, Occurrence, Settled, State
 from noonmark.testing.builders import LEASE
 from noonmark.testing.conformance.harness import Harness
 
@@ -245,6 +245,20 @@ def the_slot_is_kept_through_a_takeover(harness: Harness) -> None:
     assert harness.store.facts([SLOT])[SLOT].value["occurrence_id"] == occupant.id
 
 
+def a_second_slot_is_refused_and_the_first_is_kept_to_the_end(harness: Harness) -> None:
+    occupant = _occupied(harness)
+    harness.end(occupant, Event.FAIL_RETRY, due_at=harness.at(1))
+    again = harness.take_one(at=1)
+    second = harness.start(again, at=1, slot="slot:other:")
+    assert (second.outcome, second.changed) == ("changed", (SLOT,))
+    slots = harness.store.facts([SLOT, "slot:other:"])
+    assert slots[SLOT].value["occurrence_id"] == occupant.id
+    assert slots["slot:other:"].value is None
+    assert harness.start(again, at=1, slot=SLOT).outcome == "applied"
+    harness.end(again, at=1)
+    assert _is_free(harness)
+
+
 def the_slot_is_kept_when_the_run_is_handed_back(harness: Harness) -> None:
     harness.end(_occupied(harness), Event.HAND_BACK, due_at=harness.at(0))
     assert not _is_free(harness)
@@ -275,6 +289,53 @@ def cancelling_a_waiting_retry_releases_the_slot(harness: Harness) -> None:
     harness.end(occupant, Event.FAIL_RETRY, due_at=harness.at(60))
     harness.act("cancel", occurrence_id=occupant.id)
     assert _is_free(harness)
+
+
+def _parked_on_the_slot(harness: Harness, name: str, *, scheduled: float, own: str = "") -> Occurrence:
+    """Return a row that waits for the slot, for a minute if nobody wakes it."""
+    identity = harness.series_row(name, at=scheduled, due_at=harness.at(2), worker=own)
+    harness.add(identity, at=2)
+    (look,) = harness.take("w1", at=2).rows
+    seen = Gates(revision=1, facts={SLOT: harness.store.facts([SLOT])[SLOT].version})
+    park = harness.end(
+        look, Event.PARK, at=2, due_at=harness.at(62), gates=seen, verdict="skip_overlap", code="slot_wait"
+    )
+    assert park.outcome == "applied"
+    return harness.row(look.id)
+
+
+def who_leaves_a_slot_wakes_the_oldest_that_waits_for_it(harness: Harness) -> None:
+    occupant = _occupied(harness)
+    younger = _parked_on_the_slot(harness, "younger", scheduled=1)
+    older = _parked_on_the_slot(harness, "older", scheduled=0.5)
+    assert (younger.due_at, older.due_at) == (harness.at(62), harness.at(62))
+    harness.end(occupant, at=3)
+    assert harness.row(older.id).due_at == harness.at(3)
+    assert harness.row(younger.id).due_at == harness.at(62), "one slot, one that is woken"
+    again = harness.take_one(at=3)
+    assert again.id == older.id
+    assert harness.start(again, at=3, slot=SLOT).outcome == "applied"
+    harness.end(again, at=4)
+    assert harness.take_one(at=4).id == younger.id
+
+
+def a_slot_that_is_left_before_a_row_parks_on_it_lets_that_row_be_due_at_once(harness: Harness) -> None:
+    occupant = _occupied(harness)
+    look = harness.looked_at("second", at=1)
+    seen = Gates(revision=1, facts={SLOT: harness.store.facts([SLOT])[SLOT].version})
+    harness.end(occupant, at=2)
+    harness.end(look, Event.PARK, at=2, due_at=harness.at(62), gates=seen, verdict="skip_overlap", code="slot_wait")
+    assert harness.row(look.id).due_at == harness.at(2)
+
+
+def cancelling_the_occupant_wakes_who_waits_for_its_slot(harness: Harness) -> None:
+    occupant = _occupied(harness)
+    waiting = _parked_on_the_slot(harness, "waiting", scheduled=1, own="w1")
+    harness.end(occupant, Event.FAIL_RETRY, at=2, due_at=harness.at(60))
+    assert harness.row(waiting.id).due_at == harness.at(62), "it is its slot still"
+    harness.act("cancel", at=3, occurrence_id=occupant.id)
+    assert harness.row(waiting.id).due_at == harness.at(3)
+    assert harness.take_one("w1", at=3).id == waiting.id
 
 
 def a_refused_end_does_not_release_the_slot(harness: Harness) -> None:

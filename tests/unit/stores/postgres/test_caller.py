@@ -68,6 +68,17 @@ def test_a_request_that_was_committed_is_answered_the_same_everywhere(
     assert keys(store) == ["key:a"]
 
 
+def test_a_transaction_that_may_not_write_is_refused_in_words_of_its_own(
+    store: PostgresStore, connection: psycopg.Connection
+) -> None:
+    connection.execute("SET TRANSACTION READ ONLY")
+    with pytest.raises(ValueError, match=r"^your transaction is read-only, .*begin one that may write"):
+        store.add_within(connection, "r1", [row(store)])
+    assert connection.execute("SELECT 1").fetchone() == (1,), "it goes on as it was"
+    connection.rollback()
+    assert keys(store) == []
+
+
 def test_the_workers_hear_of_it_at_the_commit(store: PostgresStore, connection: psycopg.Connection) -> None:
     heard = threading.Event()
     ready = threading.Event()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from noonmark.core.model import LOOK_LEASE, SECOND, Query, Renewal
+from noonmark.core.model import LOOK_LEASE, SECOND, Query, Renewal, State
 from noonmark.stores.redis import RedisStore
 from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_worker
 from noonmark.testing.servers import Redis
@@ -81,6 +81,22 @@ def test_after_five_seconds_the_clock_is_believed_and_leases_move_along(
     assert abs(until - (now + 60 * SECOND)) < 30 * SECOND
     (alert,) = store.tallies().open_alerts
     assert (alert.kind, alert.code) == ("clock", "clock_behind")
+
+
+def test_every_lease_moves_along_however_many_there_are(store: RedisStore, meta: Callable[..., str]) -> None:
+    begin, jump, count = store.now(), 3_600 * SECOND, 10_500
+    store.activate("r", [make_activation(effective_at=begin)], actor="ada")
+    for page in range(0, count, 1_500):
+        store.add(f"a{page}", [make_caller_row(f"{n}", at=begin) for n in range(page, page + 1_500)])
+        long = {"job": LEASE + jump}
+        taken = store.take(f"t{page}", "w", limit=1_500, runnable=long, look_lease=LOOK_LEASE)
+        assert len(taken.rows) == 1_500
+    meta("mark", store.now() + jump)
+    meta("behind", begin - 6 * SECOND)
+    now = store.heartbeat(make_worker("other"), 60 * SECOND)
+    late = [row for row in store.occurrences(Query(limit=count)) if row.due_at is None or row.due_at > now + 2 * LEASE]
+    assert len(late) == 0, "a worker that died would be missed for an hour"
+    assert store.tallies().by_state[State.RUNNING] == count
 
 
 def test_a_clock_that_caught_up_by_itself_is_forgotten(store: RedisStore, meta: Callable[..., str]) -> None:

@@ -99,8 +99,44 @@ local function begin()
   end
 end
 
+local function waits_for(row, name)
+  for _, other in ipairs(row.head[WAITS] or {}) do
+    if other == name then
+      return row.head[HOLDER] == '' and row.head[DUE] and row.head[DUE] > now
+    end
+  end
+  return false
+end
+
+-- Make due, of each slot that was left and is free still, the row with the oldest scheduled time that waits for it.
+local function pass_slots_on()
+  for slot in pairs(freed_slots) do
+    local ids = {}
+    for index, member in ipairs(occupant(slot) and {} or call('ZRANGE', PREFIX .. 'wait:' .. slot, 0, 999)) do
+      ids[index] = tonumber(member)
+    end
+    load_many(ids)
+    local asks = #ids > 0 or (waiting_here[slot] and not occupant(slot))
+    local oldest
+    for _, row in pairs(asks and rows or {}) do  -- those that this verb parked, too
+      if row and waits_for(row, slot) then
+        local older = not oldest or row.head[SCHEDULED] < oldest.head[SCHEDULED]
+          or (row.head[SCHEDULED] == oldest.head[SCHEDULED] and row.id < oldest.id)
+        oldest = older and row or oldest
+      end
+    end
+    if oldest then
+      forget_waiting(oldest)
+      change(oldest)[DUE] = now
+      due(now, oldest.head[WORKER])
+    end
+  end
+  freed_slots = {}
+end
+
 -- Write what the verb changed; returns 1 when something became due earlier than any listener can know.
 local function commit()
+  pass_slots_on()
   local news = flush()
   flush_lines()
   watch_own_workers()

@@ -112,7 +112,17 @@ local function occupant(slot)
   return text and tonumber(string.match(text, '^(%d+) ')) or nil
 end
 
--- A row may come to hold a second slot when its rule changes between two attempts; all are free when it ends.
+-- The overlap slot that the row occupies; an older version may have left it more than one.
+local function slot_of(row)
+  for _, slot in ipairs(row.head[SLOT] or {}) do
+    if occupant(slot) == row.id then
+      return slot
+    end
+  end
+  return nil
+end
+
+-- The caller has seen that the row occupies no other one; whatever it has is free when it ends.
 local function occupy(slot, row)
   if not occupant(slot) then
     hset('slot', slot, int(row.id) .. ' ' .. int(now))
@@ -122,10 +132,13 @@ local function occupy(slot, row)
   end
 end
 
+local freed_slots = {}
+
 local function leave_slots(row)
   for _, slot in ipairs(row.head[SLOT] or {}) do
     if occupant(slot) == row.id then
       hset('slot', slot, false)
+      freed_slots[slot] = true
     end
   end
   change(row)[SLOT] = false

@@ -279,23 +279,27 @@ local function watch_own_workers()
   own_workers = {}
 end
 
--- The clock was set back for good: leases and heartbeats are lengths of time, so they move along.
+-- The clock was set back for good: leases and heartbeats are lengths of time, so they move along, every one of them.
 local function rebase()
   if not moved_back then
     return
   end
-  local held = call('ZRANGE', PREFIX .. 'due:held', 0, 9999)
-  local ids = {}
-  for index, member in ipairs(held) do
-    ids[index] = tonumber(member)
-  end
-  load_many(ids)
-  for _, id in ipairs(ids) do
-    local row = rows[id]
-    if row and row.head[HOLDER] ~= '' then
-      change(row)[DUE] = row.head[DUE] - moved_back
+  local place_, held = 0, nil
+  repeat
+    held = call('ZRANGE', PREFIX .. 'due:held', place_, place_ + 999)
+    place_ = place_ + #held
+    local ids = {}
+    for index, member in ipairs(held) do
+      ids[index] = tonumber(member)
     end
-  end
+    load_many(ids)
+    for _, id in ipairs(ids) do
+      local row = rows[id]
+      if row and row.head[HOLDER] ~= '' then
+        change(row)[DUE] = row.head[DUE] - moved_back
+      end
+    end
+  until #held < 1000
   local entries = call('HGETALL', PREFIX .. 'worker')
   for index = 1, #entries, 2 do
     local card = cmsgpack.unpack(entries[index + 1])

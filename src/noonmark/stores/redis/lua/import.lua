@@ -1,11 +1,11 @@
 -- import: write a page of another store's records and remember how far the copy has come; see ports/archive.py.
 -- KEYS     {prefix}meta {prefix}moving
--- ARGV[4]  JSON {source, cursor or false, {{kind, records}, ...}} in the order of the port; nothing is null
+-- ARGV[4]  JSON {source, cursor or false, {{kind, records}, ...}, highest id spoken of}, in the port's order, no null
 -- returns  {news, 'done'}, or {0, 'held', kind} or {0, 'other', source}: refused
 -- invariant: a page that arrives twice is written once; numbers, fences and sequences are kept.
 -- USES: unit rows keys ledger facts ending series
 
-local source, cursor, groups = unpack(cjson.decode(ARGV[4]))
+local source, cursor, groups, highest = unpack(cjson.decode(ARGV[4]))
 
 local function at_least(name, number)
   if meta[name] < number then
@@ -80,7 +80,6 @@ local WRITERS = {
       zadd('range', range_until, pad(id))
     end
     put_key(row)
-    at_least('id', id)
     if head[DUE] then
       due(head[DUE], head[WORKER])
       stand_in(head[WORKER])
@@ -220,6 +219,7 @@ for _, group in ipairs(groups) do
     WRITERS[group[1]](record)
   end
 end
+at_least('id', highest)
 hset('import', 'source', source)
 hset('import', 'cursor', cursor)
 return { commit(), 'done' }

@@ -80,6 +80,10 @@ local function moved_gates(row, gates)
     if other and other ~= row.id then
       names[#names + 1] = gates[G_SLOT]
     end
+    local held = slot_of(row)
+    if held and held ~= gates[G_SLOT] then
+      names[#names + 1] = held  -- a slot is the occurrence's until that ends, so a second one is refused
+    end
   end
   return names
 end

@@ -1,0 +1,173 @@
+"""What lock services complain about, in Chinese; a part of ``errors_zh.py``.
+
+Rule of the file: the patterns follow the English texts where they are raised (``locks/``, ``engine/joblocks.py``), which a
+test holds.  What a server itself said stands where it stood, untouched.
+"""
+
+from __future__ import annotations
+
+LOCK_ERRORS: tuple[tuple[str, str], ...] = (
+    # while a job asks
+    (r"this worker was started without a way to outside locks", "该 worker 启动时没有连接外部锁的途径"),
+    (r"it did not answer in time and is asked again in a few seconds", "没有及时应答，几秒后再次询问"),
+    (r"no answer within (\S+) s", r"\1 秒内没有应答"),
+    (
+        r"(\S+) does not answer: (.+)\. Whether the lock was taken is unknown; it frees itself\.",
+        r"\1 没有应答：\2。不知是否已取得锁；它会自行释放。",
+    ),
+    (
+        r"(\S+) does not answer: an earlier call with this token is still under way\.",
+        r"\1 没有应答：同一令牌的上次请求还未结束。",
+    ),
+    (r"(\S+) refuses to serve locks: (.+)\. (.+)", r"\1 拒绝提供锁：\2。\3"),
+    (
+        r"(\S+) answered too late, or the session was lost meanwhile; the lock frees itself\.",
+        r"\1 应答太迟，或会话已丢失；锁会自行释放。",
+    ),
+    (
+        r"(\S+) answered so slowly that nothing of the ttl was left; ask for a longer one",
+        r"\1 应答太慢，ttl 已用尽；请用更长的 ttl",
+    ),
+    (
+        r"(\S+): only (\d+) of (\d+) servers answered in time, (\d+) are needed \((.*)\)",
+        r"\1：\3 台服务器中只有 \2 台及时应答，需要 \4 台（\5）",
+    ),
+    (
+        r"(\S+) was opened before this process was forked; open it again in the new process",
+        r"\1 是在本进程 fork 之前打开的；请在新进程中重新打开",
+    ),
+    (
+        r"(\S+) cannot be used here: gRPC, by which etcd is spoken to, does not work in a process .+",
+        (
+            r"此处不能使用 \1：连接 etcd 所用的 gRPC 在 fork 出的进程中无法工作。"
+            "请重新启动进程（subprocess、multiprocessing 的 spawn），或只在 fork 之后取锁。"
+        ),
+    ),
+    (r"the locks at (\S+) were closed; open them again", r"\1 的锁已关闭；请重新打开"),
+    (r"(\S+) was closed in this process; open it again", r"\1 已在本进程中关闭；请重新打开"),
+    (
+        r"(\S+) is a pooler, and an advisory lock belongs to a session of the server; leave kind=advisory away, or .+",
+        r"\1 是连接池，而 advisory 锁属于服务器的会话；请去掉 kind=advisory，或直接连接服务器",
+    ),
+    (r"(\S+) answered so late that the lock was over; ask for a longer ttl", r"\1 应答太迟，锁已到期；请用更长的 ttl"),
+    (
+        r"a ttl of (.+) µs is not possible: write at least 10 ms, and at most a hundred years",
+        r"ttl 不能是 \1 微秒：至少 10 毫秒，至多一百年",
+    ),
+    (r"a lock's (\w+) is empty; write what it stands for", r"锁的 \1 为空；请写明它代表什么"),
+    (r"a lock's (\w+) must not contain NUL characters", r"锁的 \1 不能含 NUL 字符"),
+    (r"a lock's (\w+) has (\d+) bytes; at most (\d+) are possible", r"锁的 \1 有 \2 字节；最多 \3 字节"),
+    (r"a lock's (\w+) must be text that UTF-8 can write: (.+)", r"锁的 \1 必须是 UTF-8 能表示的文本：\2"),
+    (r'(".*") is no plain table name; write one like (\S+) or (\S+)', r"\1 不是普通的表名；请写成 \2 或 \3"),
+    (
+        r"memory:// was opened before this process was forked, and the two no longer know of each other; .+",
+        "memory:// 是在本进程 fork 之前打开的，两者已互不相知；进程之间的锁请用 sqlite:///",
+    ),
+    (r"in a cluster a lock's name cannot have a lone or empty brace: (.+)", r"集群中锁名不能有单独或为空的花括号：\1"),
+    (
+        r"(\S+) does not answer: another process holds its write lock for too long",
+        r"\1 没有应答：另一个进程占用写锁过久",
+    ),
+    (
+        r"cannot keep locks in (.+): it is no SQLite database\. Name another file\.",
+        r"无法在 \1 中保存锁：它不是 SQLite 数据库。请换一个文件。",
+    ),
+    (r"cannot keep locks in (.+): the disk is full\. Free some space\.", r"无法在 \1 中保存锁：磁盘已满。请腾出空间。"),
+    (
+        r"cannot keep locks in (.+): it is damaged \((.+)\)\. Restore it from a backup\.",
+        r"无法在 \1 中保存锁：它已损坏（\2）。请从备份恢复。",
+    ),
+    (
+        r"cannot keep locks in (.+): it is a directory\. Name a file inside it\.",
+        r"无法在 \1 中保存锁：它是目录。请写出其中的文件。",
+    ),
+    (
+        r"cannot keep locks in (.+): it is a database of another program\. Name another file\.",
+        r"无法在 \1 中保存锁：它是别的程序的数据库。请换一个文件。",
+    ),
+    (
+        r"cannot keep locks in (.+): (.+)\. Check that its folder exists and is writable\.",
+        r"无法在 \1 中保存锁：\2。请检查其目录存在且可写。",
+    ),
+    (r"(\S+) does not answer: no connection within (\S+) s\.", r"\1 没有应答：\2 秒内未能连接。"),
+    (
+        r"(\S+) does not let us keep locks \((.+)\)\. Check user and password in the URL, and the rights on (\S+)\.",
+        r"\1 不允许保存锁（\2）。请检查 URL 中的用户和密码，以及 \3 的权限。",
+    ),
+    (r"(\S+) refuses us\. Check user and password in the URL\.", r"\1 拒绝了连接。请检查 URL 中的用户和密码。"),
+    (r"a later call with the same token is under way", "同一令牌的后一次请求正在进行"),
+    # URLs
+    (
+        r"kind=advisory needs a session of its own, and pooler=transaction says that sessions are shared; .+",
+        "kind=advisory 需要独占会话，而 pooler=transaction 表示会话共享；请去掉其中之一",
+    ),
+    (r"(.+) names no etcd; write (\S+)", r"\1 没有指明 etcd；请写 \2"),
+    (r"(.+) names no ZooKeeper; write (\S+)", r"\1 没有指明 ZooKeeper；请写 \2"),
+    (
+        r"(.+) has an option that (\w+) locks do not know: (.+); known are (.+)",
+        r"\1 有 \2 锁不认识的选项：\3；可用的是 \4",
+    ),
+    (
+        r"(.+) names only one of cert and key; a client certificate needs both",
+        r"\1 的 cert 和 key 只写了一个；客户端证书两者都要",
+    ),
+    (r"(.+) names only one of user and password; write (\S+)", r"\1 只写了用户名和密码之一；请写 \2"),
+    (r"(.+) has a timeout that is no number of seconds; write (\S+)", r"\1 的 timeout 不是秒数；请写 \2"),
+    (r"(.+) names the file (.+) as (.+), and there is none", r"\1 把 \3 写成文件 \2，但没有这个文件"),
+    (r"(.+) asks for a time that is not possible; write (\S+)", r"\1 的时间不可用；请写 \2"),
+    (
+        r"the rule wants a lock of kind (.+), and (.+) is no lock service; write lock\.at, or set NOONMARK_LOCK_URL",
+        r"规则要求 \1 锁，而 \2 不是锁服务；请写 lock.at，或设置 NOONMARK_LOCK_URL",
+    ),
+    (
+        r"the rule wants a lock of kind (.+), and (.+) is (.+); write lock\.at, or set NOONMARK_LOCK_URL",
+        r"规则要求 \1 锁，而 \2 是 \3；请写 lock.at，或设置 NOONMARK_LOCK_URL",
+    ),
+    (
+        r"lock\.at names the environment variable (.+), which is not set here",
+        r"lock.at 指向环境变量 \1，但此处没有设置它",
+    ),
+    (r'(".*") names no lock service; did you mean (\S+)\? known: (.+)', r"\1 不是锁服务；是否想写 \2？可用：\3"),
+    (r'(".*") names no lock service; known: (.+)', r"\1 不是锁服务；可用：\2"),
+    (r"(\S+) cannot be made: (.+); choose another path", r"无法创建 \1：\2；请换一个路径"),
+    (
+        r"a PostgreSQL schema has at most 57 bytes here, and no control characters: (.+)",
+        r"此处 PostgreSQL 的 schema 名最多 57 字节，且不能有控制字符：\1",
+    ),
+    (
+        r"(\S+) cannot be read(.*); write (\S+), with special characters in a password percent-encoded",
+        r"无法读取 \1\2；请写 \3，密码中的特殊字符用百分号编码",
+    ),
+    (r"(\S+) cannot be read(.*); write (\S+)", r"无法读取 \1\2；请写 \3"),
+    (r"redis\+sentinel:// names no service; write (\S+)", r"redis+sentinel:// 没有指明服务名；请写 \1"),
+    (
+        r'(\S+) has no option (".*"); known: (.+), and with rediss those for TLS',
+        r"\1 没有选项 \2；可用：\3，rediss 另有 TLS 选项",
+    ),
+    (r'(".*") is no database number; write (\S+)', r"\1 不是数据库编号；请写 \2"),
+    (
+        r"timeout=(.*) is not possible; write seconds between 0\.1 and 300",
+        r"timeout=\1 不可用；请写 0.1 到 300 之间的秒数",
+    ),
+    (
+        r"redlock:// needs three or five different, independent servers .+; write (\S+), or (\S+) for one",
+        r"redlock:// 需要三台或五台各自独立的服务器（偶数没有好处）；请写 \1，只有一台则写 \2",
+    ),
+    (
+        r"redlock's timeout is 1ms to 60s; a small part of the shortest ttl is right",
+        "redlock 的 timeout 为 1ms 到 60s；取最短 ttl 的一小部分即可",
+    ),
+    (r"redlock's timeout: (.+)", r"redlock 的 timeout：\1"),
+    (r'redlock has no option (".*"); known: (.+)', r"redlock 没有选项 \1；可用：\2"),
+    (
+        r"sqlite has no host; write (\S+) \(three slashes; four for an absolute path\)",
+        r"sqlite 没有主机；请写 \1（三个斜杠；绝对路径用四个）",
+    ),
+    (
+        r"the URL names no file; write (\S+), or memory:// for locks of one process",
+        r"URL 没有指明文件；请写 \1，或用 memory://（只在一个进程内）",
+    ),
+    (r'sqlite has no option (".*"); write (\S+)', r"sqlite 没有选项 \1；请写 \2"),
+    (r'(".*") is no host; write (\S+)', r"\1 不是主机；请写 \2"),
+)
+"""English pattern -> Chinese."""
