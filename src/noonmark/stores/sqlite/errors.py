@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import apsw
 
-from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
+from noonmark.ports.store import StoreError, StoreFull, StoreUnreachable, StoreUnusable
 
 BUSY = (apsw.BusyError, apsw.LockedError)
 
@@ -48,11 +48,8 @@ def translated(path: str, error: apsw.Error) -> StoreError:
             "Give this user the right to write both, or name another file.",
         )
     if isinstance(error, apsw.FullError):
-        return unusable(
-            path,
-            "the disk is full; nothing of the last change was kept, everything before it is intact",
-            "Free some space, then repeat.",
-        )
+        why = "the disk is full; nothing of the last change was kept, everything before it is intact"
+        return StoreFull(f"cannot use the store {path}: {why}. Free some space, then repeat.")
     if isinstance(error, (apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError)):
         return unusable(
             path,
