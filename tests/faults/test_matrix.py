@@ -23,7 +23,7 @@ GROUPS = {
     "struck at every point": ("X3", "R3"),
 }
 STORES = ("sqlite", "postgres", "valkey")
-AT_ONCE = 3
+AT_ONCE = 4
 
 
 def test_every_cell_is_in_a_group() -> None:
