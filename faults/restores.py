@@ -18,6 +18,10 @@ from faults.site import Site
 from noonmark.core.model import Query
 
 
+FLAGS = ("held_rollback", "restored_epoch")
+"""Codes of a ledger line that say of a row: it may have run before."""
+
+
 def guard_is_there() -> bool:
     """Return whether this noonmark proves at a reconnect that what it was told is still there."""
     return importlib.util.find_spec("noonmark.core.rollback") is not None
@@ -44,8 +48,8 @@ def f5(stage: Stage, outcome: Outcome) -> None:
         site.place.away()
     site.place.restore()
     if site.place.server is None:
-        for _ in range(3):
-            site.worker()
+        for number in range(3):
+            site.worker(name=f"w{number + 1}")  # each finds its own state again
     site.sleep(10)
     count_repeats(site, outcome)
 
@@ -68,7 +72,7 @@ def r4(stage: Stage, outcome: Outcome) -> None:
         site.place.away()
     site.place.restore()
     for number in range(3):
-        site.worker(name=f"w{number + 1}")  # the same names, so that each finds its own state
+        site.worker(name=f"w{number + 1}")
     site.sleep(8)
     count_repeats(site, outcome)
 
@@ -84,7 +88,7 @@ def count_repeats(site: Site, outcome: Outcome) -> None:
     outcome.add("accepted and gone", len(gone))
     outcome.add("exits", len(site.exits()), most=0)
     outcome.add("runs after the return", len(site.begins("tick")), least=1)
-    alerts = [alert for alert in site.store.tallies().open_alerts if alert.kind == "rollback" or "rolled" in alert.code]
+    alerts = [alert for alert in site.store.tallies().open_alerts if alert.code == "store_rolled_back"]
     held = [row for row in site.store.occurrences(Query(open_only=True, limit=10_000)) if row.code == "held_rollback"]
     outcome.add("held for a person", len(held))
     if not guard_is_there():
@@ -99,6 +103,6 @@ def count_repeats(site: Site, outcome: Outcome) -> None:
 def _is_flagged(site: Site, key: str) -> bool:
     for row in site.store.occurrences(Query(key=key, limit=10)):
         story = site.store.story(row.id)
-        if story is not None and any("rollback" in line.code or "rollback" in line.detail for line in story.ledger):
+        if story is not None and any(line.code in FLAGS for line in story.ledger):
             return True
     return False
