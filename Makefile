@@ -1,5 +1,5 @@
 # Everything a person needs: `make demo`, `make test`, `make check`, `make conformance`, `make sim`,
-# `make bench`.
+# `make faults`, `make bench`.
 # The virtual environment is made on first use, in .venv, with Python 3.11 or newer.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
