@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check conformance format lint types floors bench sim faults lock-pauses clean setup
+.PHONY: demo test check conformance format lint types floors bench sim mutants faults lock-pauses clean setup
 
 setup: $(READY)
 
@@ -58,6 +58,10 @@ SEEDS ?= 0-499
 HOURS ?= 1.5
 sim: $(READY)
 	@$(BIN)/python -m noonmark.sim --seeds $(SEEDS) --hours $(HOURS) --cover
+
+# Bugs planted on purpose: each one must be found by a checker.
+mutants: $(READY)
+	@$(BIN)/python -m noonmark.sim.mutants --jobs $(JOBS)
 
 lock-pauses: $(READY)
 	@$(BIN)/python tests/faults/lockpauses.py

@@ -118,7 +118,7 @@ def f8(stage: Stage, outcome: Outcome) -> None:
     back = time.monotonic()
     for _ in range(3):
         site.worker()
-    outcome.within("first run after the start", site.back_after(back), 2.0)
+    outcome.within("first run after the start", site.back_after(back), figures.START)
     site.sleep(4)
     site.finish(outcome, repeats=True, gap=(killed + 0.2, back))
 

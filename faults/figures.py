@@ -12,6 +12,8 @@ from faults.checker import Findings
 
 BACK = 1.0
 """Seconds from the store's return to the first run."""
+START = 3.0
+"""Seconds from the start of workers to the first run."""
 TAKEOVER = 1.5
 """Seconds beyond the lease within which somebody else runs what a dead worker held."""
 ALERT = 5.0

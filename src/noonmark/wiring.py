@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from noonmark.core.urls import DRIVERS, driver_missing, with_option, without_secrets
+from noonmark.core.urls import DEFAULT_URL, DRIVERS, driver_missing, with_option, without_secrets
 from noonmark.ports.clock import Clock
+from noonmark.ports.folder import make_own_folder
 from noonmark.ports.lock import LockSource
 from noonmark.ports.store import Store, StoreDriverMissing, StoreError, StoreUnusable, StoreUrlError
-
-DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
-"""Where the store is when neither an argument nor NOONMARK_URL says so: a folder beside the work."""
 
 _POSTGRES = ("noonmark.stores.postgres", "open_postgres", "postgres")
 _REDIS = ("noonmark.stores.redis", "open_redis", "redis")
@@ -38,7 +36,7 @@ _SERVERS = {
     "valkey": _REDIS,
     "valkeys": _REDIS,
 }
-"""Scheme -> module, function of (url, clock=...), and the extra that installs its driver."""
+"""Scheme -> module, function of (url, clock=..., create=...), and the extra that installs its driver."""
 
 ENTRY_POINTS = "noonmark.stores"
 """Where other distributions name their stores: the entry point's name is the scheme, its object a function of
@@ -72,7 +70,9 @@ def shown(url: str) -> str:
     return without_secrets(url)
 
 
-def open_store(url: str | None = None, *, clock: Clock | None = None, unfinished: bool = False) -> Store:
+def open_store(
+    url: str | None = None, *, clock: Clock | None = None, unfinished: bool = False, create: bool = True
+) -> Store:
     """Open the store at ``url``.
 
     Args:
@@ -82,18 +82,21 @@ def open_store(url: str | None = None, *, clock: Clock | None = None, unfinished
             file in ``.noonmark/``.
         clock: replaces the machine's (or the server's) clocks, for tests.
         unfinished: also open a store into which a copy is under way, which is nothing to work with yet.
+        create: make the store where there is none.  Whoever only looks says False, so that a mistyped name is told and
+            not made; a plugin's store decides for itself.
 
     Raises:
         StoreUrlError: no such store, with what to write instead.
         StoreUnusable, StoreUnreachable: the store is there but does not serve.
+        StoreAbsent: (``ports.doctor``, a StoreUnusable) there is none, and none was to be made.
     """
-    store = _open(store_url(url), clock)
+    store = _open(store_url(url), clock, create=create)
     if not unfinished:
         _refuse_half_a_copy(store)
     return store
 
 
-def _open(chosen: str, clock: Clock | None) -> Store:
+def _open(chosen: str, clock: Clock | None, *, create: bool = True) -> Store:
     scheme, separator, rest = chosen.partition("://")
     scheme = scheme.lower()
     if not separator:
@@ -101,7 +104,7 @@ def _open(chosen: str, clock: Clock | None) -> Store:
             f'"{shown(chosen)}" is no store URL; write sqlite:///{shown(chosen)} for a SQLite file of that name, or memory://'
         )
     if scheme == "sqlite":
-        return _open_sqlite(rest, clock)
+        return _open_sqlite(rest, clock, create=create)
     if scheme == "memory":
         if rest.strip("/"):
             raise StoreUrlError(
@@ -111,7 +114,7 @@ def _open(chosen: str, clock: Clock | None) -> Store:
 
         return MemoryStore(clock=clock)
     if scheme in _SERVERS:
-        return _open_server(scheme, chosen, clock)
+        return _open_server(scheme, chosen, clock, create=create)
     return _open_plugin(scheme, chosen, clock)
 
 
@@ -221,9 +224,9 @@ def erase_trial(url: str) -> int:
 # -- servers and plugins ----------------------------------------------------------------------------
 
 
-def _open_server(scheme: str, url: str, clock: Clock | None) -> Store:
+def _open_server(scheme: str, url: str, clock: Clock | None, *, create: bool) -> Store:
     with _naming_the_package(scheme):
-        store: Store = getattr(_server_module(scheme), _SERVERS[scheme][1])(url, clock=clock)
+        store: Store = getattr(_server_module(scheme), _SERVERS[scheme][1])(url, clock=clock, create=create)
     return store
 
 
@@ -306,7 +309,26 @@ def _port() -> set[str]:
 # -- SQLite -------------------------------------------------------------------------------------------
 
 
-def _open_sqlite(rest: str, clock: Clock | None) -> Store:
+def sqlite_file(url: str) -> Path | None:
+    """Return the file that a SQLite URL names, None for other stores; nothing is opened.
+
+    Raises:
+        StoreUrlError: it is a SQLite URL that cannot be read, with what to write instead.
+    """
+    scheme, _, rest = url.partition("://")
+    return _sqlite_place(rest)[0] if scheme.lower() == "sqlite" else None
+
+
+def _open_sqlite(rest: str, clock: Clock | None, *, create: bool) -> Store:
+    path, options = _sqlite_place(rest)
+    if create:
+        _have_folder(path.parent)
+    from noonmark.stores.sqlite import SqliteStore
+
+    return SqliteStore(path, clock=clock, synchronous=options["synchronous"], driver=options["driver"], create=create)
+
+
+def _sqlite_place(rest: str) -> tuple[Path, dict[str, str]]:
     place, _, query = rest.partition("?")
     if not place.startswith("/"):
         place = shown(f"sqlite://{place}").partition("://")[2]
@@ -325,12 +347,7 @@ def _open_sqlite(rest: str, clock: Clock | None) -> Store:
         )
     if "\0" in name:
         raise StoreUrlError("the path has a NUL character; write sqlite:///noonmark.db")
-    options = _sqlite_options(query)
-    path = Path(name)
-    _make_own_folder(path.parent)
-    from noonmark.stores.sqlite import SqliteStore
-
-    return SqliteStore(path, clock=clock, synchronous=options["synchronous"], driver=options["driver"])
+    return Path(name), _sqlite_options(query)
 
 
 def _sqlite_options(query: str) -> dict[str, str]:
@@ -351,17 +368,13 @@ def _sqlite_options(query: str) -> dict[str, str]:
     return options
 
 
-def _make_own_folder(folder: Path) -> None:
-    """Make ``.noonmark/`` where it is wanted, hidden from version control; other folders are their owners' business."""
-    if folder.is_dir():
-        return
-    if folder.name != ".noonmark":
+def _have_folder(folder: Path) -> None:
+    try:
+        if make_own_folder(folder):
+            return
         if folder.exists():
             raise StoreUrlError(f"{folder} is no folder; choose another path")
         raise StoreUrlError(f"there is no folder {folder}; make it (mkdir -p {folder}) or choose another path")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     except OSError as error:
         raise StoreUrlError(
             f"{folder} cannot be made: {error.strerror}; choose another path with NOONMARK_URL"

@@ -111,19 +111,29 @@ def test_no_file_carries_a_path_of_one_machine_or_a_registry_host() -> None:
     assert not found, f"paths of one machine or registry hosts: {found}"
 
 
+def codes_of_findings() -> Iterator[tuple[str, set[str]]]:
+    """Yield where a Finding is made, and the codes that it can have; none where they cannot be read off the source."""
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func).rpartition(".")[2] != "Finding":
+                continue
+            codes = {keyword.arg: keyword.value for keyword in node.keywords}.get("code")
+            either = [codes.body, codes.orelse] if isinstance(codes, ast.IfExp) else [codes]
+            told = {str(one.value) for one in either if isinstance(one, ast.Constant)}
+            yield f"{relative(path)}:{node.lineno}", told if len(told) == len(either) else set()
+
+
 def test_every_finding_of_the_doctor_is_told_in_chinese_too() -> None:
     from noonmark.faces.cli.doctor_words import IN_CHINESE
 
-    codes = {
-        keyword.value.value
-        for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding"
-        for keyword in node.keywords
-        if keyword.arg == "code" and isinstance(keyword.value, ast.Constant)
-    }
-    assert len(codes) > 30
-    assert codes - set(IN_CHINESE) == {"store_refused"}, "that one quotes an error, which is translated by itself"
+    found = list(codes_of_findings())
+    unread = [place for place, codes in found if not codes]
+    assert not unread, f"write the code of a Finding out, so that it can be found: {unread}"
+    codes = set().union(*(codes for _, codes in found))
+    assert len(codes) > 50
+    quoting = {"store_refused", "store_absent"}
+    assert codes - set(IN_CHINESE) == quoting, "those quote an error, which is translated by itself"
+    assert set(IN_CHINESE) <= codes, "words for what no doctor says any more"
 
 
 def test_no_two_test_files_have_one_name() -> None:

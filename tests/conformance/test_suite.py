@@ -16,13 +16,13 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from noonmark.core.model import Micros, Taken
 from noonmark.ports.clock import Clock
-from noonmark.ports.store import Store, StoreUnreachable, StoreUnusable
+from noonmark.ports.store import Capability, Store, StoreUnreachable, StoreUnusable
 from noonmark.stores.memory import MemoryStore
 from noonmark.testing.conformance import Case, Harness, cases
 from noonmark.testing.contention import contend
 from noonmark.testing.faults import Fault, Persistent, Unreliable, at_random, every_first_try
 from noonmark.testing.lockstep import Lockstep
-from noonmark.testing.suite import EXPECTED_CASES, EXPECTED_TESTS
+from noonmark.testing.suite import EXPECTED_CASES, EXPECTED_TESTS, check_capabilities
 
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider"]
 
@@ -252,3 +252,30 @@ def test_a_selection_is_no_whole_table(elsewhere: Callable[..., Any]) -> None:
     done = elsewhere(TOY_TESTS, "--store-table", "-k", "requests and not fails")
     assert "Toy: 13 of" in done.stdout
     assert done.returncode == 1
+
+
+class Boaster:
+    """A store that says what it cannot be."""
+
+    def __init__(self, *said: Capability) -> None:
+        self.capabilities = frozenset(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_shared", "why"),
+    [
+        ((Capability.DURABLE_HOST, Capability.SHARED), True, "without"),
+        ((Capability.DURABLE_PROCESS, Capability.DURABLE_FAILOVER, Capability.SHARED), True, "without"),
+        ((Capability.SHARED,), False, "SHARED"),
+        ((), True, "SHARED"),
+        ((Capability.CALLER_TRANSACTION,), False, "add_within"),
+        ((*Capability,), True, "and not"),
+        (("shared",), False, "nobody knows"),
+    ],
+)
+def test_a_store_that_says_what_cannot_be_fails_without_promises_too(
+    said: tuple[Any, ...], is_shared: bool, why: str
+) -> None:
+    store: Any = Boaster(*said)
+    with pytest.raises(AssertionError, match=why):
+        check_capabilities(store, store.capabilities, is_shared=is_shared)

@@ -39,5 +39,5 @@ def test_every_store_and_every_port_is_drawn() -> None:
 def test_every_kind_of_lock_is_drawn() -> None:
     from noonmark.locks.opening import _KINDS
 
-    kinds = {module.rpartition(".")[2] for module, _, _ in _KINDS.values()}
+    kinds = {module.rpartition(".")[2].removesuffix("_kinds") for module, _, _ in _KINDS.values()}
     assert {kind for kind in kinds if kind not in drawn("locks")} == set()

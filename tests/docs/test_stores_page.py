@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from noonmark.core.model import SECOND
+from noonmark.locks import open_locks
+from noonmark.ports.lock import LockUnusable
 from noonmark.ports.store import Capability, StoreUnusable
 from noonmark.stores.redis import address, open_redis
 from noonmark.stores.redis.errors import FOR_A_PERSON
@@ -59,9 +63,11 @@ def test_the_user_of_the_page_can_do_all_that_noonmark_does_and_nothing_else(gua
                 store.close()
     store = open_redis(f"{url}busy")
     try:
+        _use_locks(url.removesuffix("?namespace="))
         make_busy(store)
         store.listen(lambda: None)()
-        assert {finding.level for finding in store.diagnose()} == {"ok"}
+        told = {finding.code for finding in store.diagnose() if finding.level != "ok"}
+        assert told == {"aof_everysec"}, "that a power cut costs the last second is all there is to know"
         assert store.export_page("", 50).records
     finally:
         store.close()
@@ -69,6 +75,28 @@ def test_the_user_of_the_page_can_do_all_that_noonmark_does_and_nothing_else(gua
     for forbidden in (("GET", "other"), ("FLUSHALL",), ("KEYS", "*"), ("CONFIG", "SET", "save", "")):
         with pytest.raises(Exception, match="NOPERM"):
             guarded.command(*forbidden, user="noonmark", password="secret")
+
+
+def _use_locks(*urls: str) -> None:
+    """Take, renew and give back a lock at each place, and have another one refused."""
+    for url in urls:
+        with contextlib.closing(open_locks(url)) as locks:
+            grant = locks.acquire("docs", 5 * SECOND, token="mine")
+            assert grant is not None
+            assert locks.acquire("docs", 5 * SECOND, token="other") is None
+            assert locks.renew("docs", 5 * SECOND, token="mine")
+            assert locks.release("docs", "mine")
+
+
+def test_without_the_keys_of_locks_only_locks_are_refused(guarded: Redis) -> None:
+    narrow = example("acl").replace(" ~lock:* ~fence:*", "")
+    assert narrow != example("acl")
+    _as_root(guarded, *narrow.split())
+    url = f"redis://noonmark:secret@127.0.0.1:{guarded.port}/0"
+    with contextlib.closing(open_redis(url)) as store:
+        make_busy(store)
+    with pytest.raises(LockUnusable, match=r"lock:\* and fence:\*"):
+        _use_locks(url)
 
 
 def test_a_user_may_be_bound_to_one_namespace(guarded: Redis) -> None:
@@ -111,7 +139,7 @@ def test_every_option_scheme_and_capability_stands_on_the_page(page: str) -> Non
     assert {scheme for scheme in schemes if f"`{scheme}" not in page} == set()
 
 
-@pytest.mark.parametrize("name", ["acl", "redis.conf", "grants"])
+@pytest.mark.parametrize("name", ["acl", "redis.conf", "grants", "lock grants"])
 def test_both_languages_give_the_same_lines_to_paste(name: str) -> None:
     def lines(page: str) -> list[str]:
         return [line for line in example(name, page).splitlines() if not line.startswith("--")]
@@ -132,10 +160,13 @@ def test_a_role_with_the_rights_of_the_page_can_work_in_a_schema_that_its_owner_
             for number, case in enumerate([None, *cases()[::40]]):
                 schema = f"docs_{number}"
                 migrate(f"{postgres.url}?schema={schema}")
-                lines = example("grants").replace("noonmark", schema).replace("TO worker", f"TO {role}")
+                lines = f"{example('grants')}\n{example('lock grants')}"
+                lines = lines.replace("noonmark", schema).replace("TO worker", f"TO {role}")
                 owner.execute(re.sub(r"--.*", "", lines).encode())
-                store = open_postgres(f"postgresql://{role}@{server}?schema={schema}&migrate=no")
+                mine = f"postgresql://{role}@{server}?schema={schema}&migrate=no"
+                store = open_postgres(mine)
                 try:
+                    _use_locks(mine, f"{mine}&kind=advisory")
                     make_busy(store) if case is None else case.run(Harness(store))
                 finally:
                     store.close()
@@ -143,6 +174,7 @@ def test_a_role_with_the_rights_of_the_page_can_work_in_a_schema_that_its_owner_
                 open_postgres(f"postgresql://{role}@{server}?schema=docs_of_its_own").close()
         finally:
             for number in range(len(cases()[::40]) + 1):
-                owner.execute(f"DROP SCHEMA IF EXISTS docs_{number} CASCADE".encode())
+                for schema in (f"docs_{number}", f"docs_{number}_locks"):
+                    owner.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE".encode())
             owner.execute(f"DROP OWNED BY {role}".encode())
             owner.execute(f"DROP ROLE {role}".encode())

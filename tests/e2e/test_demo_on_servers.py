@@ -120,8 +120,19 @@ def own() -> Iterator[servers.Redis]:
         yield redis
 
 
+@pytest.fixture
+def own_postgres() -> Iterator[servers.Postgres]:
+    """A PostgreSQL server that this test may stop."""
+    with servers.start_postgres() as postgres:
+        yield postgres
+
+
 @pytest.mark.timeout(300)
-def test_a_server_that_goes_away_and_comes_back_costs_the_demo_nothing(own: servers.Redis, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["redis", "postgres"])
+def test_a_server_that_goes_away_and_comes_back_costs_the_demo_nothing(
+    request: pytest.FixtureRequest, kind: str, tmp_path: Path
+) -> None:
+    own: servers.Redis | servers.Postgres = request.getfixturevalue("own" if kind == "redis" else "own_postgres")
     before = held(own.url)
     process = demo(tmp_path, own.url)
     said = read_until(process, "3 questions asked")

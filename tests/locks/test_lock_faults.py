@@ -24,7 +24,7 @@ from noonmark.testing.servers import start_postgres, start_redis
 HOLDER = """
 import sys, time
 from noonmark.locks import LockLost, lock
-with lock("a", ttl=sys.argv[2], at=sys.argv[1]) as held:
+with lock("a", ttl=sys.argv[2], at=sys.argv[1], wait="20s") as held:  # a busy machine may answer later than the ttl
     print("holding", held.fence, flush=True)
     sys.stdin.readline()
     try:

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from noonmark.testing import servers
-from noonmark.testing.servers import Server, ServerError, free_port, wait_until
+from noonmark.testing.servers import Server, ServerError, free_port, installations, wait_until
 from noonmark.testing.servers import server as launching
 from noonmark.testing.servers.server import children, is_alive
 
@@ -112,6 +112,17 @@ def test_a_password_is_asked_for() -> None:
             assert connection.execute("select current_user").fetchone() == ("postgres",)
         with pytest.raises(psycopg.OperationalError, match="password"):
             psycopg.connect(server.url.replace("p%40ss", "wrong")).close()
+
+
+def test_what_a_server_saved_of_its_users_is_there_after_a_restart() -> None:
+    users = ["user default on nopass ~* &* +@all"]
+    with servers.start_redis(kind="valkey", users=users) as server:
+        server.command("ACL", "SETUSER", "ada", "on", ">secret", "+@all", "~*")
+        server.command("ACL", "SAVE")
+        assert server.settings() == server.settings(), "asking for the settings writes nothing"
+        server.stop()
+        server.start()
+        assert server.command("PING", user="ada", password="secret") == "PONG"
 
 
 def test_a_valkey_with_password_and_users_asks_who_you_are() -> None:
@@ -297,3 +308,18 @@ def test_a_sentinel_pair_fails_over_and_heals() -> None:
         assert (pair.primary, pair.replica) == (replica, old)
         assert old.command("GET", "kept") == "7"
         assert pair.fail_over(gracefully=True) is old
+
+
+def test_an_installation_is_named_after_who_packed_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "opt/postgresql@17/bin/postgres"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho 'postgres (PostgreSQL) 17.9'\n")
+    program.chmod(0o755)
+    homebrews = next(path for source, path in installations._SYSTEM["postgres"] if source == "homebrew")
+    assert homebrews.startswith("/opt/homebrew/")
+    monkeypatch.setitem(installations._SYSTEM, "postgres", (("homebrew", f"{tmp_path}/opt/*/bin/postgres"),))
+    installations.find.cache_clear()
+    try:
+        assert "postgres 17.9 (homebrew)" in [str(one) for one in installations.find("postgres")]
+    finally:
+        installations.find.cache_clear()

@@ -105,6 +105,23 @@ def test_secrets_are_not_shown(url: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
+    [
+        "postgresql://u:secret@h/d?schema=x&sslpassword=secret",
+        "redis://u:secret@h:6379/?namespace=x",
+        "redis+sentinel://:secret@a:1,b:2/m",
+        "postgresql://h/d",
+        "redis://h:6379/",
+    ],
+)
+def test_every_store_hides_credentials_in_one_way(url: str) -> None:
+    from noonmark.stores.postgres import address as postgres
+    from noonmark.stores.redis import address as redis
+
+    assert (postgres.parse(url).shown if url.startswith("postgres") else redis.parse(url).shown()) == shown(url)
+
+
+@pytest.mark.parametrize(
+    "url",
     ["mysql://u:secret@h/d", "u:secret@h", "sqlite://u:secret@h/d", "host=h password=secret", "memory://u:secret@h"],
 )
 def test_a_url_that_is_refused_does_not_give_its_secret_away(url: str) -> None:

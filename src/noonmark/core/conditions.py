@@ -43,6 +43,11 @@ def lock_fact(job: Job, row: Occurrence) -> str:
     return "" if job.lock is None else _LOCK + _rendered(job.lock.name, job, row)
 
 
+def freed_fact(lock: str) -> str:
+    """Return the name of the stored fact that a run raises when it is about to give a lock back."""
+    return _LOCK + lock
+
+
 def lock_name(fact: str) -> str:
     """Return which lock a fact of ``lock_fact`` is about, "" for any other fact."""
     return fact.removeprefix(_LOCK) if fact.startswith(_LOCK) else ""

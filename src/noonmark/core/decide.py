@@ -20,7 +20,10 @@ from noonmark.core.model import MINUTE, SECOND, Check, Decision, Event, Fact, Jo
 LATE_AFTER: Micros = MINUTE
 """A first look later than this is a catch-up, not an ordinary start that was a little slow."""
 LOCK_RECHECK: Micros = 5 * SECOND
-"""A lock has no fact whose change would wake who waits for it, so it is asked again at least this often."""
+"""Who outside frees a lock tells nobody here, so it is asked again at least this often; a run of ours raises a fact."""
+LOCK_FREED: Micros = SECOND
+"""A lock that a run of ours was about to give back so long ago, or less, may be free any moment: it is asked soon."""
+LOCK_SOON: Micros = SECOND // 2
 SLOT_RECHECK: Micros = 5 * SECOND
 """Who leaves an overlap slot wakes the oldest of those that wait for it; the others ask again at least this often, in case
 that one does not take it."""
@@ -205,7 +208,8 @@ def lock(look: Look) -> Answer:
     fact = look.facts.get(name)
     if fact is None:
         return unknown(name, wanted=wanted)
-    answer = fact.value or {}
+    # The stored fact of this name tells only that somebody gave the lock back: it wakes, and answers nothing.
+    answer = fact.value if isinstance(fact.value, Mapping) else {}
     state, at = answer.get("state", ""), answer.get("at", "")
     if not state:
         return passes(wanted, "asked at the start")
@@ -217,7 +221,9 @@ def lock(look: Look) -> Answer:
         detail["error"] = answer.get("error", "")
         return waits("lock_away", detail, wanted=wanted, seen="no answer", until=until, verdict=Verdict.SKIP_DEP)
     if look.has_begun or look.job.waits_for_lock:
-        return waits("lock_wait", detail, wanted=wanted, seen="taken", until=until)
+        if fact.set_at is not None and look.now - fact.set_at < LOCK_FREED:
+            until = min(until, look.now + LOCK_SOON)
+        return waits("lock_wait", detail, wanted=wanted, seen="taken", until=until, facts=(fact,))
     return skips("lock_held", detail, wanted=wanted, seen="taken")
 
 

@@ -192,6 +192,7 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     ),
     # stores
     (r"cannot use the store (.+?): (.+?)\. (.+)", r"无法使用存储 \1：\2。\3"),
+    (r"the store (.+?) does not answer: (Error -?\d+ connecting to .+)", r"存储 \1 没有响应：\2"),
     (r"the store (.+?) does not answer: (.+?)\. (.+)", r"存储 \1 没有响应：\2。\3"),
     (r"the store (.+?) does not answer: (.+)", r"存储 \1 没有响应：\2"),
     (r"the store (.+) failed: (.+)", r"存储 \1 出错：\2"),
@@ -244,6 +245,11 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     (r"Create it, or name another place\.", "请创建它，或换一个位置。"),
     (r"it is a directory", "它是一个目录"),
     (r"Name a file inside it, such as noonmark\.db\.", "请写出其中的文件，如 noonmark.db。"),
+    (r"there is no noonmark in this file", "该文件中没有 noonmark"),
+    (
+        r"Looking makes none: name the right file, or begin here: noonmark dev APP, or a worker\.",
+        "查看从不新建：请写对文件，或从这里开始：noonmark dev APP，或启动 worker。",
+    ),
     (r"it is a database, but not one of noonmark's", "它是数据库，但不是 noonmark 的"),
     (r"Name another file\.", "请换一个文件。"),
     # limits of fields

@@ -6,7 +6,7 @@ picture in the docs is drawn from this table.  (docs/semantics.md 2.)
 
 from __future__ import annotations
 
-from noonmark.core.model import OPEN_STATES, Event, State
+from noonmark.core.model import HOUR, OPEN_STATES, SECOND, Event, Micros, Origin, State
 
 PENDING, RUNNING, SUCCESS = State.PENDING, State.RUNNING, State.SUCCESS
 RETRYING, MANUAL = State.FAILED_RETRYING, State.FAILED_MANUAL
@@ -51,6 +51,24 @@ CANCEL_WINS_OVER = frozenset(
     {Event.FAIL_RETRY, Event.FAIL_MANUAL, Event.HAND_BACK, Event.TAKEOVER, Event.MISS, Event.SKIP}
 )
 """With a cancel requested these become CANCEL: a success that wins the race stands, any other end does not."""
+
+
+ATTEMPT_ENDS = {
+    RETRYING: "failed",
+    MANUAL: "failed",
+    CANCELLED: "cancelled",
+    PENDING: "handed_back",
+    SKIPPED: "failed",
+}
+"""What the attempt under way is called when its row goes to this state; success is told by the row."""
+YIELDING = frozenset({SKIPPED, CANCELLED})
+"""Rows in these states give their key to whoever was asked for by a person, as a new generation."""
+ASKED_BY_A_PERSON = frozenset({Origin.MANUAL, Origin.BACKFILL})
+"""To such rows those states give their key."""
+CANCEL_WITHIN: Micros = SECOND
+"""A cancel that was noted between a look and its park is carried out by another look this soon."""
+KEPT: Micros = HOUR
+"""How long the first answer to a request is remembered."""
 
 
 def next_state(state: State, event: Event) -> State | None:

@@ -12,7 +12,11 @@ LOCK_ERRORS: tuple[tuple[str, str], ...] = (
     (r"it did not answer in time and is asked again in a few seconds", "没有及时应答，几秒后再次询问"),
     (r"no answer within (\S+) s", r"\1 秒内没有应答"),
     (
-        r"(\S+) does not answer: (.+)\. Whether the lock was taken is unknown; it frees itself\.",
+        r"(\S+) does not answer: (.+[?!]) Whether the lock was taken is unknown; it frees itself\.",
+        r"\1 没有应答：\2 不知是否已取得锁；它会自行释放。",
+    ),
+    (
+        r"(\S+) does not answer: (.+?)\.? Whether the lock was taken is unknown; it frees itself\.",
         r"\1 没有应答：\2。不知是否已取得锁；它会自行释放。",
     ),
     (
@@ -20,6 +24,7 @@ LOCK_ERRORS: tuple[tuple[str, str], ...] = (
         r"\1 没有应答：同一令牌的上次请求还未结束。",
     ),
     (r"(\S+) refuses to serve locks: (.+)\. (.+)", r"\1 拒绝提供锁：\2。\3"),
+    (r"(\S+) refuses to serve locks: (.+)", r"\1 拒绝提供锁：\2"),
     (
         r"(\S+) answered too late, or the session was lost meanwhile; the lock frees itself\.",
         r"\1 应答太迟，或会话已丢失；锁会自行释放。",
@@ -29,8 +34,8 @@ LOCK_ERRORS: tuple[tuple[str, str], ...] = (
         r"\1 应答太慢，ttl 已用尽；请用更长的 ttl",
     ),
     (
-        r"(\S+): only (\d+) of (\d+) servers answered in time, (\d+) are needed \((.*)\)",
-        r"\1：\3 台服务器中只有 \2 台及时应答，需要 \4 台（\5）",
+        r"(\S+): only (\d+) of (\d+) servers answered in time, (\d+) are needed \((.*)\)\.",
+        r"\1：\3 台服务器中只有 \2 台及时应答，需要 \4 台（\5）。",
     ),
     (
         r"(\S+) was opened before this process was forked; open it again in the new process",
@@ -65,8 +70,8 @@ LOCK_ERRORS: tuple[tuple[str, str], ...] = (
     ),
     (r"in a cluster a lock's name cannot have a lone or empty brace: (.+)", r"集群中锁名不能有单独或为空的花括号：\1"),
     (
-        r"(\S+) does not answer: another process holds its write lock for too long",
-        r"\1 没有应答：另一个进程占用写锁过久",
+        r"(\S+) does not answer: another process holds its write lock for too long\.",
+        r"\1 没有应答：另一个进程占用写锁过久。",
     ),
     (
         r"cannot keep locks in (.+): it is no SQLite database\. Name another file\.",
@@ -103,18 +108,73 @@ LOCK_ERRORS: tuple[tuple[str, str], ...] = (
     ),
     (r"(.+) names no etcd; write (\S+)", r"\1 没有指明 etcd；请写 \2"),
     (r"(.+) names no ZooKeeper; write (\S+)", r"\1 没有指明 ZooKeeper；请写 \2"),
+    (r"(.+) has a path, and etcd has none; write (\S+)", r"\1 带有路径，而 etcd 没有路径；请写 \2"),
+    (r"(\S+) cannot be read: Invalid IPv6 URL", r"无法读取 \1：IPv6 地址不正确"),
+    (r"(\S+) cannot be read: (.+)", r"无法读取 \1：\2"),
+    (r'(\S+) has a "#", which begins nothing here; write it as %23', r"\1 含有“#”，它在此处没有意义；请写成 %23"),
     (
-        r"(.+) has an option that (\w+) locks do not know: (.+); known are (.+)",
-        r"\1 有 \2 锁不认识的选项：\3；可用的是 \4",
+        r"the lock URL has a character that cannot be seen; write it anew, or as %XX",
+        "锁 URL 含有看不见的字符；请重新写，或写成 %XX",
+    ),
+    (
+        r"the lock URL is empty; write one, for example (\S+), or leave it out: .+",
+        (
+            r"锁 URL 为空；请写一个，例如 \1，或者不写："
+            "那时依次取 NOONMARK_LOCK_URL、NOONMARK_URL、本机的 SQLite 文件"
+        ),
+    ),
+    (r"the URL names no host; write (\S+)", r"URL 没有指明主机；请写 \1"),
+    (r'the option (".*") stands twice in the URL; write it once', r"URL 中选项 \1 写了两次；请只写一次"),
+    (r'the option (".*") has no value; write (\S+), or leave it out', r"选项 \1 没有值；请写 \2，或去掉它"),
+    (r'(\S+) has no option (".*"); did you mean (\S+)\? known: none', r"\1 没有选项 \2；是否想写 \3？没有可用的选项"),
+    (r'(\S+) has no option (".*"); known: none', r"\1 没有选项 \2；没有可用的选项"),
+    (
+        r'(\S+) has no option (".*"); did you mean (\S+)\? known: (.+), and libpq\'s own',
+        r"\1 没有选项 \2；是否想写 \3？可用：\4，以及 libpq 自己的选项",
+    ),
+    (r'(\S+) has no option (".*"); known: (.+), and libpq\'s own', r"\1 没有选项 \2；可用：\3，以及 libpq 自己的选项"),
+    (r'(\S+) has no option (".*"); did you mean (\S+)\? known: (.+)', r"\1 没有选项 \2；是否想写 \3？可用：\4"),
+    (r'(\S+) has no option (".*"); known: (.+)', r"\1 没有选项 \2；可用：\3"),
+    (
+        r'there is no kind (".*") of lock in PostgreSQL; write kind=advisory for session locks, or leave it out for .+',
+        r"PostgreSQL 没有 \1 这种锁；会话锁请写 kind=advisory，租约行则不写",
+    ),
+    (r'(".*") is no port; write (\S+)', r"\1 不是端口；请写 \2"),
+    (
+        r"memory:// has no name and no options: its locks are this process's; write (\S+) or (\S+)",
+        r"memory:// 没有名字也没有选项：它的锁只属于本进程；请写 \1 或 \2",
+    ),
+    (r"(\S+) takes one host; several are (\S+), (\S+) or (\S+)", r"\1 只写一台主机；多台请用 \2、\3 或 \4"),
+    (r"a cluster has one database only; leave the number out", "集群只有一个数据库；请去掉编号"),
+    (
+        r"ssl_cert_reqs=(.*) means nothing; write none, optional or required",
+        r"ssl_cert_reqs=\1 不可用；请写 none、optional 或 required",
+    ),
+    (
+        r"session=(.*) is too short; write at least 100ms, for example (\S+)",
+        r"session=\1 不可用；至少 100 毫秒，例如 \2",
+    ),
+    (r"session=(.*) is not possible: (.+)", r"session=\1 不可用：\2"),
+    (r'(".*") is no path in ZooKeeper; write (\S+)', r"\1 不是 ZooKeeper 的路径；请写 \2"),
+    (r"tls=(.*) is not possible; write tls=true or tls=false", r"tls=\1 不可用；请写 tls=true 或 tls=false"),
+    (
+        r"redlock:// needs three or five independent servers, and this URL names one; for one write (\S+)",
+        r"redlock:// 需要三台或五台各自独立的服务器，而这个 URL 只有一台；只有一台请写 \1",
+    ),
+    (
+        r"redlock:// needs different, independent servers, and (\S+) stands there twice",
+        r"redlock:// 需要不同的、各自独立的服务器，而 \1 写了两次",
+    ),
+    (
+        r"redlock:// needs three or five servers, and this URL names (\S+); an even number survives .+",
+        r"redlock:// 需要三台或五台服务器，而这个 URL 有 \1 台；偶数并不比少一台更耐故障：请去掉一台或加一台",
     ),
     (
         r"(.+) names only one of cert and key; a client certificate needs both",
         r"\1 的 cert 和 key 只写了一个；客户端证书两者都要",
     ),
     (r"(.+) names only one of user and password; write (\S+)", r"\1 只写了用户名和密码之一；请写 \2"),
-    (r"(.+) has a timeout that is no number of seconds; write (\S+)", r"\1 的 timeout 不是秒数；请写 \2"),
-    (r"(.+) names the file (.+) as (.+), and there is none", r"\1 把 \3 写成文件 \2，但没有这个文件"),
-    (r"(.+) asks for a time that is not possible; write (\S+)", r"\1 的时间不可用；请写 \2"),
+    (r"the URL names the file (.+) as (.+), and there is none", r"URL 把 \2 写成文件 \1，但没有这个文件"),
     (
         r"the rule wants a lock of kind (.+), and (.+) is no lock service; write lock\.at, or set NOONMARK_LOCK_URL",
         r"规则要求 \1 锁，而 \2 不是锁服务；请写 lock.at，或设置 NOONMARK_LOCK_URL",
@@ -140,25 +200,16 @@ LOCK_ERRORS: tuple[tuple[str, str], ...] = (
     ),
     (r"(\S+) cannot be read(.*); write (\S+)", r"无法读取 \1\2；请写 \3"),
     (r"redis\+sentinel:// names no service; write (\S+)", r"redis+sentinel:// 没有指明服务名；请写 \1"),
-    (
-        r'(\S+) has no option (".*"); known: (.+), and with rediss those for TLS',
-        r"\1 没有选项 \2；可用：\3，rediss 另有 TLS 选项",
-    ),
     (r'(".*") is no database number; write (\S+)', r"\1 不是数据库编号；请写 \2"),
     (
-        r"timeout=(.*) is not possible; write seconds between 0\.1 and 300",
-        r"timeout=\1 不可用；请写 0.1 到 300 之间的秒数",
-    ),
-    (
-        r"redlock:// needs three or five different, independent servers .+; write (\S+), or (\S+) for one",
-        r"redlock:// 需要三台或五台各自独立的服务器（偶数没有好处）；请写 \1，只有一台则写 \2",
+        r"timeout=(.*) is not possible; write seconds between (\S+) and (\S+)",
+        r"timeout=\1 不可用；请写 \2 到 \3 之间的秒数",
     ),
     (
         r"redlock's timeout is 1ms to 60s; a small part of the shortest ttl is right",
         "redlock 的 timeout 为 1ms 到 60s；取最短 ttl 的一小部分即可",
     ),
     (r"redlock's timeout: (.+)", r"redlock 的 timeout：\1"),
-    (r'redlock has no option (".*"); known: (.+)', r"redlock 没有选项 \1；可用：\2"),
     (
         r"sqlite has no host; write (\S+) \(three slashes; four for an absolute path\)",
         r"sqlite 没有主机；请写 \1（三个斜杠；绝对路径用四个）",
@@ -167,7 +218,6 @@ LOCK_ERRORS: tuple[tuple[str, str], ...] = (
         r"the URL names no file; write (\S+), or memory:// for locks of one process",
         r"URL 没有指明文件；请写 \1，或用 memory://（只在一个进程内）",
     ),
-    (r'sqlite has no option (".*"); write (\S+)', r"sqlite 没有选项 \1；请写 \2"),
     (r'(".*") is no host; write (\S+)', r"\1 不是主机；请写 \2"),
 )
 """English pattern -> Chinese."""

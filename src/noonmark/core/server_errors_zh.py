@@ -27,6 +27,11 @@ _REASONS = {
     # -- PostgreSQL: lasting
     "it refuses the credentials": "它拒绝了用户名或密码",
     "there is no such database": "没有这个数据库",
+    "its pg_hba.conf lets nobody in like this": "它的 pg_hba.conf 不允许这样连接",
+    "it speaks no TLS, which the URL requires": "它不支持 URL 所要求的 TLS",
+    "the certificates do not fit": "证书不符",
+    "what listens there is no PostgreSQL server": "那里监听的不是 PostgreSQL 服务器",
+    "an option of the URL has a value that is not possible": "URL 中某个选项的值不可用",
     "the user lacks a right": "该用户缺少权限",
     "the schema is not there": "schema 不存在",
     "a table of the schema is missing": "schema 中缺少表",
@@ -51,6 +56,8 @@ _REASONS = {
     # -- Redis: lasting
     "it asks for a password": "它要求密码",
     "user name or password are wrong": "用户名或密码错误",
+    "its certificate is not trusted": "它的证书不受信任",
+    "the sentinels refuse the credentials": "sentinel 拒绝了用户名或密码",
     "its memory is full": "它的内存已满",
     "a key of this namespace holds something else": "该命名空间的键存着别的内容",
     "it has no database of this number": "没有这个编号的数据库",
@@ -77,7 +84,18 @@ _REMEDIES = {
         "请检查 URL 中的用户和密码，以及服务器上的 pg_hba.conf。"
     ),
     "Create it (createdb NAME), or name another in the URL.": "请创建它（createdb 名称），或在 URL 中写另一个。",
-    "Grant it, or open the store once as the schema's owner.": "请授予该权限，或以 schema 所有者打开一次存储。",
+    "Grant it, or let the schema's owner run noonmark store migrate, and write migrate=no into this URL.": (
+        "请授予该权限，或由 schema 所有者执行 noonmark store migrate，并在此 URL 中写 migrate=no。"
+    ),
+    "Add a line for this user, database, address and encryption there and reload it, or change the URL (sslmode).": (
+        "请在其中为该用户、数据库、地址和加密方式加一行并重新加载，或修改 URL（sslmode）。"
+    ),
+    "Turn ssl on there, or leave sslmode out of the URL.": "请在服务器上打开 ssl，或从 URL 去掉 sslmode。",
+    "Check sslrootcert, sslcert and sslkey in the URL, and the host's name.": (
+        "请检查 URL 中的 sslrootcert、sslcert 和 sslkey，以及主机名。"
+    ),
+    "Correct host and port in the URL.": "请在 URL 中改正主机和端口。",
+    "Correct it in the URL.": "请在 URL 中改正。",
     "Run: noonmark store migrate.": "请执行：noonmark store migrate。",
     "Was it dropped?  Restore it from a backup, or name another schema.": (
         "是否被删除？请从备份恢复，或换一个 schema。"
@@ -96,9 +114,16 @@ _REMEDIES = {
     "Look into it yourself.": "请自行查看。",
     "Write it into the URL: redis://user:password@host:6379/0.": "请写进 URL：redis://用户:密码@主机:6379/0。",
     "Correct them in the URL.": "请在 URL 中改正。",
-    "Grant it: ACL SETUSER name ~noonmark:* &noonmark:* +@all -@dangerous +info +config|get.": (
-        "请授予：ACL SETUSER 名称 ~noonmark:* &noonmark:* +@all -@dangerous +info +config|get。"
+    "Grant it: ACL SETUSER name ~noonmark:* &noonmark:* ~lock:* ~fence:* +@all -@dangerous +info +config|get.": (
+        "请授予：ACL SETUSER 名称 ~noonmark:* &noonmark:* ~lock:* ~fence:* +@all -@dangerous +info +config|get。"
     ),
+    "Name the authority that signed it (ssl_ca_certs=FILE), and the host as the certificate does.": (
+        "请写出签发它的机构（ssl_ca_certs=文件），主机名须与证书一致。"
+    ),
+    "Write sentinel_username and sentinel_password into the URL.": "请在 URL 中写 sentinel_username 和 sentinel_password。",
+    "Name one of those in the URL.": "请在 URL 中写其中之一。",
+    "Write redis:// in the URL, or name the TLS port.": "请在 URL 中写 redis://，或写 TLS 端口。",
+    "Write rediss:// in the URL (and ssl_ca_certs=FILE).": "请在 URL 中写 rediss://（以及 ssl_ca_certs=文件）。",
     "Raise maxmemory, or remove what else lives in this server; nothing of the last change was kept.": (
         "请提高 maxmemory，或清理该服务器上的其他内容；最后一次改动没有保存。"
     ),
@@ -113,6 +138,18 @@ _REMEDIES = {
     "Upgrade noonmark on this machine, or name another namespace.": "请升级本机的 noonmark，或换一个命名空间。",
 }
 _OTHERS: tuple[tuple[str, str], ...] = (
+    (
+        r"there is no noonmark in the (schema|namespace) (.+) \(there are: (.+)\)",
+        r"\1 \2 中没有 noonmark（这里有：\3）",
+    ),
+    (
+        r"there is no noonmark in the (schema|namespace) (.+) \(nor in any other\)",
+        r"\1 \2 中没有 noonmark（其他的里面也没有）",
+    ),
+    (
+        r"Looking makes none: name the right one \((\?\w+=)NAME\), or begin here: noonmark store migrate, or a worker\.",
+        r"查看从不新建：请写对名称（\1名称），或从这里开始：noonmark store migrate，或启动 worker。",
+    ),
     (r"the schema (.+) has tables of somebody else", r"schema \1 中有别人的表"),
     (r"the schema (.+) has tables of somebody else \((.+)\)", r"schema \1 中有别人的表（\2）"),
     (r"its schema (.+) has version (.+), this noonmark needs (.+)", r"其 schema \1 的版本是 \2，本 noonmark 需要 \3"),
@@ -128,9 +165,18 @@ _OTHERS: tuple[tuple[str, str], ...] = (
         r"其命名空间由更新的 noonmark 写入（结构版本 \1，本版本只到 \2）",
     ),
     (
-        r"the write was not confirmed in time \((.+) wanted (.+), got (.+)\)",
-        r"写入没有及时得到确认（\1 需要 \2，得到 \3）",
+        r"only (\d+) of (\d+) replicas confirmed the write in time \((.+)\); is a replica away, or its link down\?",
+        r"\2 个副本中只有 \1 个及时确认了写入（\3）；是否有副本离线或链路中断？",
     ),
+    (
+        r"the server's disk did not confirm the write in time; is it full or busy\?",
+        "服务器的磁盘没有及时确认写入；是否已满或过忙？",
+    ),
+    (r"(\S+) speaks without TLS", r"\1 不使用 TLS"),
+    (r"(\S+) speaks TLS only", r"\1 只使用 TLS"),
+    (r"no sentinel names a primary of (.+) \((.+)\)", r"没有 sentinel 给出 \1 的主节点（\2）"),
+    (r"the sentinels know no service (.+) \(they know: (.+)\)", r"sentinel 不知道服务 \1（它们知道：\2）"),
+    (r"only (\d+) of (\d+) replicas answer \((.+)\)", r"\2 个副本中只有 \1 个应答（\3）"),
     (
         r"(\S+) is (\S+); this store keeps instants until the year 2255 and numbers below 2\*\*53",
         r"\1 是 \2；该存储只保存 2255 年之前的时刻和小于 2**53 的数",
@@ -152,7 +198,7 @@ _OTHERS: tuple[tuple[str, str], ...] = (
     ),
     (
         r"durability=(.*) is not possible; use host \(.+\) or failover \(.+\), or leave it out",
-        r"durability=\1 不可用；请用 host（等待服务器落盘）或 failover（还等待副本落盘），或去掉它",
+        r"durability=\1 不可用；请用 host（等待服务器落盘）或 failover（还等待副本收到），或去掉它",
     ),
     (r"replicas=(.*) is not possible; write a number of at least 1", r"replicas=\1 不可用；请写至少为 1 的数字"),
     (
@@ -162,6 +208,10 @@ _OTHERS: tuple[tuple[str, str], ...] = (
     (
         r"timeout=(.*) is not possible; write seconds between 0\.1 and 300",
         r"timeout=\1 不可用；请写 0.1 到 300 之间的秒数",
+    ),
+    (
+        r"(\w+)=(.*) is not possible; write the path of a file that is there",
+        r"\1=\2 不可用；请写一个存在的文件的路径",
     ),
     (r"(\w+)=(.*) is not possible; write (.+)", r"\1=\2 不可用；请写 \3"),
     (r'(".*") names no Redis server; known: (.+)', r"\1 不是 Redis 服务器；可用：\2"),
@@ -184,6 +234,11 @@ _OTHERS: tuple[tuple[str, str], ...] = (
     ),
     (r'(".*") is no database number; write (\S+)', r"\1 不是数据库编号；请写 \2"),
     (r"a cluster has one database only; leave the number out", "集群只有一个数据库；请去掉编号"),
+    (
+        r'postgresql has no option (".*"); did you mean (.+)\? known: (.+)',
+        r"postgresql 没有选项 \1；是否想写 \2？可用：\3",
+    ),
+    (r'postgresql has no option (".*"); known: (.+)', r"postgresql 没有选项 \1；可用：\2"),
     (r'redis has no option (".*"); did you mean (.+)\? known: (.+)', r"redis 没有选项 \1；是否想写 \2？可用：\3"),
     (r'redis has no option (".*"); known: (.+)', r"redis 没有选项 \1；可用：\2"),
     (

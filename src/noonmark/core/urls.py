@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
+"""Where a store is, and locks beside it, when neither an argument nor the environment says so: a folder beside the work."""
 LOCK_KINDS = ("redis", "redlock", "postgres", "sqlite", "etcd", "zookeeper", "memory")
 """What may keep the lock of a job."""
 _LOCK_SCHEMES = {

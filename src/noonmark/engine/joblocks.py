@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from noonmark.core.conditions import lock_name
@@ -98,20 +99,26 @@ class JobLocks:
         self._pool: ThreadPoolExecutor | None = None
         self._mute: dict[tuple[str, str], Micros] = {}  # where -> boot clock
 
-    async def ask_for(self, wishes: Sequence[Wish]) -> None:
-        """Ask for the locks of these rows; rows that want the same one ask one after the other, the oldest first."""
+    async def ask_for(self, wishes: Sequence[Wish], stored: Mapping[str, Fact]) -> None:
+        """Ask for the locks of these rows; rows that want the same one ask one after the other, the oldest first.
+
+        Args:
+            stored: the facts of these names as the store had them before; whoever finds a lock taken waits for theirs to
+                move.
+        """
         rows: dict[str, list[Wish]] = {}
         for wish in sorted(wishes, key=lambda wish: (wish.row.scheduled_for, wish.row.id)):
             rows.setdefault(wish.lock_fact, []).append(wish)
-        await asyncio.gather(*(self._ask_in_turn(turn) for turn in rows.values()))
+        await asyncio.gather(*(self._ask_in_turn(turn, stored.get(name)) for name, turn in rows.items()))
 
-    async def _ask_in_turn(self, wishes: Sequence[Wish]) -> None:
+    async def _ask_in_turn(self, wishes: Sequence[Wish], freed: Fact | None) -> None:
         for wish in wishes:
             if wish.handler is None:  # it cannot start here, so nobody outside is kept waiting for it
                 wish.known[wish.lock_fact] = Fact(name=wish.lock_fact)
             elif wish.job is not None and wish.job.lock is not None:
                 fact, wish.hold = await self.ask(wish.job.lock, wish.lock_fact, wish.hold)
-                wish.known[fact.name] = fact
+                version, set_at = (0, None) if freed is None else (freed.version, freed.set_at)
+                wish.known[fact.name] = replace(fact, version=version, set_at=set_at)
 
     async def ask(self, rule: LockRule, fact: str, before: Hold | None) -> tuple[Fact, Hold | None]:
         """Return the fact that ``decide`` wants, and the lock if it is ours now.

@@ -206,7 +206,8 @@ class Looker:
         )
         judged = lapsed.judge(job, case.row, holder, facts, now)
         if judged.event is Event.TAKEOVER and job.lock is not None:  # a takeover is a start
-            await self._locks.ask_for([case])
+            freed = await self._gate.call(self._store.facts, [case.lock_fact])
+            await self._locks.ask_for([case], freed)
             return lapsed.judge(job, case.row, holder, facts | case.known, self._now())
         return judged
 
@@ -249,13 +250,14 @@ class Looker:
                 else:
                     case.decision = self._adapt(case, decision)
             waiting = undecided
-            stored = {name for name in needs if not lock_name(name)}
-            if stored:
-                facts = await self._gate.call(self._store.facts, stored)
+            if needs:
+                # Those of locks as well, and before the locks are asked: what is freed in between wakes who waits.
+                facts = await self._gate.call(self._store.facts, needs)
+                stored = {name: fact for name, fact in facts.items() if not lock_name(name)}
                 for case in waiting:
-                    case.known.update(facts)
-            if len(stored) < len(needs):
-                await self._locks.ask_for([case for case in waiting if case.lock_fact in needs])
+                    case.known.update(stored)
+                if len(stored) < len(needs):
+                    await self._locks.ask_for([case for case in waiting if case.lock_fact in needs], facts)
 
     def _ask(self, case: Case) -> Decision:
         assert case.job is not None

@@ -330,14 +330,18 @@ class Engine:
         if not runs:
             return
         now = self.store_now()
-        for run in runs:
-            self.book.hold(run)
-            say_start(run.job, run.row, run.fence, now=now, system_zone=self._zone)
-            if self._observer is not None:
-                tell(self._observer, Started(row=run.row, fence=run.fence))
-        self._expect_renewal(min(run.renew_at for run in runs))
-        reach(Point.RUN_BEGINS)
-        self._roster.begin(runs)
+        try:
+            for run in runs:
+                self.book.hold(run)
+                say_start(run.job, run.row, run.fence, now=now, system_zone=self._zone)
+                if self._observer is not None:
+                    tell(self._observer, Started(row=run.row, fence=run.fence))
+            self._expect_renewal(min(run.renew_at for run in runs))
+            reach(Point.RUN_BEGINS)
+            self._roster.begin(runs)
+        except Exception:
+            self._roster.forsake(runs)  # renewed but not at work, they would be nobody's for ever
+            raise
         for run in runs:
             if run.hold is not None and not run.hold.is_ours:  # lost while the start was being settled
                 self._lost_lock(run.hold)

@@ -1,7 +1,9 @@
 """A namespace on its way from one store to another, and the proof that all of it arrived.
 
 Promises: the source is only read; a copy that was cut goes on where it stopped; what is called equal was read from both
-stores and compared, record by record.  Rule of the file: it knows the two ports, store and archive, and no store.
+stores and compared, record by record; and nobody can work with a copy before it was compared.
+
+Rule of the file: it knows the two ports, store and archive, and no store.
 """
 
 from __future__ import annotations
@@ -13,11 +15,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from noonmark.core.model import Micros
-from noonmark.ports.archive import KINDS, Archive, Import
+from noonmark.ports.archive import KINDS, Archive, Import, Page
 from noonmark.ports.store import Store
 
 PAGE = 250
 """Records a page: each is one transaction, so a copy never holds a store up for long."""
+
+
+TO_COMPARE = "to be compared"
+"""The place that is kept with the last records: whoever is cut now has still to compare, and nobody may work there yet."""
 
 
 class Movable(Store, Archive, Protocol):
@@ -92,7 +98,7 @@ def awake(store: Store) -> tuple[str, ...]:
 
 
 def copy(source: Movable, target: Movable, *, progress: Callable[[int], None], limit: int = PAGE) -> int:
-    """Copy what is not there yet; return how many records went over.
+    """Copy what is not there yet; return how many records went over.  ``finish`` opens the target for work.
 
     Args:
         source, target: where from and where to.
@@ -105,13 +111,18 @@ def copy(source: Movable, target: Movable, *, progress: Callable[[int], None], l
     """
     source_id, state, done = source.store_id(), target.import_state(), 0
     cursor = "" if state is None else state.cursor
-    while cursor is not None:
+    while cursor is not None and cursor != TO_COMPARE:
         page = source.export_page(cursor, limit)
-        target.import_page(source_id, page)
-        cursor = page.cursor
+        cursor = TO_COMPARE if page.cursor is None else page.cursor
+        target.import_page(source_id, Page(records=page.records, cursor=cursor))
         done += len(page.records)
         progress(done)
     return done
+
+
+def finish(source: Archive, target: Archive) -> None:
+    """Let the target be worked with: what was copied has been compared, or is wanted as it is."""
+    target.import_page(source.store_id(), Page(records=(), cursor=None))
 
 
 def differences(source: Archive, target: Archive, *, limit: int = PAGE) -> list[Difference]:

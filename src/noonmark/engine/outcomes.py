@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from noonmark.core.conditions import success_fact
+from noonmark.core.conditions import freed_fact, success_fact
 from noonmark.core.escalate import alerts_for
 from noonmark.core.model import AlertWrite, Event, FactWrite, Micros, Occurrence, Settlement, Verdict
 from noonmark.core.retry import after_failure
@@ -74,9 +74,9 @@ def plain_outcome(finish: Finish) -> Settlement:
 def _success(finish: Finish, rules: Rules) -> Settlement:
     run = finish.run
     row = run.row
-    facts: tuple[FactWrite, ...] = ()
+    facts = _lock_freed(finish)
     if rules.raises_success(run.job):
-        facts = (FactWrite(name=success_fact(run.job, row), value=True, actor=row.run_id),)
+        facts = (*facts, FactWrite(name=success_fact(run.job, row), value=True, actor=row.run_id))
     return Settlement(
         occurrence_id=row.id,
         fence=run.fence,
@@ -128,9 +128,18 @@ def _ended(
         verdict=Verdict.SHOULD_RUN,
         code=code,
         detail=json.dumps(said, ensure_ascii=False, default=str),
+        facts=_lock_freed(finish),
         alerts=alerts(finish, event, code, said),
         error=finish.error or f"it returned after it was told to stop ({run.stop_reason})",
     )
+
+
+def _lock_freed(finish: Finish) -> tuple[FactWrite, ...]:
+    """Return the fact that wakes who waits for this run's lock: it is given back as soon as the outcome is recorded."""
+    hold, row = finish.run.hold, finish.run.row
+    if hold is None or finish.run.abandoned:
+        return ()
+    return (FactWrite(name=freed_fact(hold.name), value=True, actor=row.run_id),)
 
 
 def alerts(finish: Finish, event: Event, code: str, detail: dict[str, Any]) -> tuple[AlertWrite, ...]:

@@ -57,6 +57,12 @@ class Roster:
         assert self._executor is not None
         self._executor.start(runs)
 
+    def forsake(self, runs: Iterable[Run]) -> None:
+        """Let go of runs that could not be begun, or not all of them: their leases lapse, and somebody takes over."""
+        for run in runs:
+            self.active[run] = None
+        self.stop(list(runs), "lost", why="start", patience=0)
+
     def end(self, finish: Finish) -> bool:
         """Give the slot back; False for the late report of a run that had been given up."""
         run = finish.run

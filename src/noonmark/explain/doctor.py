@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from importlib import metadata
 
 from noonmark.core.codec import digest
@@ -24,25 +24,34 @@ SKEW: Micros = SECOND
 DRIVERS = ("apsw", "psycopg", "redis", "hiredis", "aetcd", "kazoo")
 _SHOWN = 5
 
-_DURABILITY = (
-    (
-        Capability.DURABLE_FAILOVER,
-        "durability_failover",
-        "What was acknowledged survives the loss of the store's machine: a replica had it first.",
-        "",
+_DURABILITY = {
+    Capability.DURABLE_FAILOVER: Finding(
+        code="durability_failover",
+        level="ok",
+        sentence="What was acknowledged survives the loss of the store's machine: a replica had it first.",
+        about="durability",
     ),
-    (
-        Capability.DURABLE_HOST,
-        "durability_host",
-        "What was acknowledged survives a power cut of the store's machine, but not the loss of its disk.",
-        "",
+    Capability.DURABLE_HOST: Finding(
+        code="durability_host",
+        level="ok",
+        sentence="What was acknowledged survives a power cut of the store's machine, but not the loss of its disk.",
+        about="durability",
     ),
-    (
-        Capability.DURABLE_PROCESS,
-        "durability_process",
-        "What was acknowledged survives the end of the store's process; a power cut may cost the last moments.",
-        "For more: synchronous=FULL (SQLite), appendfsync always (Redis), fsync on (PostgreSQL).",
+    Capability.DURABLE_PROCESS: Finding(
+        code="durability_process",
+        level="warn",
+        sentence="What was acknowledged survives the end of the store's process; a power cut may cost the last moments.",
+        remedy="For more: synchronous=FULL (SQLite), appendfsync always (Redis), fsync on (PostgreSQL).",
+        about="durability",
     ),
+}
+"""The strongest class that a store promises, told where the store has not told it in words of its own."""
+_NOTHING = Finding(
+    code="durability_none",
+    level="warn",
+    sentence="What was acknowledged may be gone when the store's process crashes.",
+    remedy="Set appendonly yes (Redis), synchronous_commit on (PostgreSQL), or use a store that keeps: sqlite:///PATH.",
+    about="durability",
 )
 
 
@@ -61,7 +70,8 @@ def examine(store: Store, clock: Clock, declared: Iterable[Job] = (), *, version
     rows = store.jobs()
     return [
         *own,
-        *_promises(store, own),
+        *promises(store.capabilities, own),
+        *_notified(store.capabilities),
         *_clock(store, clock),
         *_workers(workers, rows, version),
         *_rules(store, rows, workers),
@@ -86,22 +96,22 @@ def of_this_machine(version: str) -> list[Finding]:
 # -- what the store promises --------------------------------------------------------------------------
 
 
-def _promises(store: Store, own: Sequence[Finding]) -> Iterable[Finding]:
-    can = store.capabilities
-    for capability, code, sentence, remedy in _DURABILITY:
-        if capability in can:
-            weak = capability is Capability.DURABLE_PROCESS
-            yield Finding(code=code, level="warn" if weak else "ok", sentence=sentence, remedy=remedy)
-            break
-    else:
-        sentence = "What was acknowledged may be gone when the store's process crashes."
-        remedy = (
-            "Set appendonly yes (Redis), synchronous_commit on (PostgreSQL), or use a store that keeps: sqlite:///PATH."
-        )
-        yield Finding(code="durability_none", level="warn", sentence=sentence, remedy=remedy)
-    if Capability.FAILOVER_LOSS in can and not any("replica" in f.code or "failover" in f.code for f in own):
+def promises(can: Collection[Capability], own: Sequence[Finding]) -> Iterable[Finding]:
+    """Say the class that a store promises, and what a failover may cost, unless it has told so itself.
+
+    Args:
+        can: what the store can promise.
+        own: what it has found out about itself.
+    """
+    told = {finding.about for finding in own}
+    if "durability" not in told:
+        yield next((finding for capability, finding in _DURABILITY.items() if capability in can), _NOTHING)
+    if Capability.FAILOVER_LOSS in can and "failover" not in told:
         sentence = "There are replicas, and one that takes over may lack the last acknowledged writes."
-        yield Finding(code="failover_loss", level="warn", sentence=sentence)
+        yield Finding(code="failover_loss", level="warn", sentence=sentence, about="failover")
+
+
+def _notified(can: Collection[Capability]) -> Iterable[Finding]:
     if Capability.NOTIFY not in can:
         sentence = "Workers are not told at once when something is due earlier: they look every 0.25 s."
         yield Finding(code="notify_absent", level="warn", sentence=sentence)
@@ -148,36 +158,32 @@ def _workers(workers: Sequence[WorkerInfo], rows: Sequence[JobRow], version: str
             remedy="Set those machines' clocks (NTP).",
             detail={"workers": told},
         )
-    yield from _versions(
-        workers,
-        "workers_tzdata",
-        lambda worker: worker.tzdata,
-        tzdata_version(),
-        "Zone data differs ({told}; here {here}): the same local time may mean two instants.",
-        "Install one version of the package tzdata everywhere.",
-    )
-    yield from _versions(
-        workers,
-        "workers_version",
-        lambda worker: worker.version,
-        version,
-        "Versions of noonmark differ ({told}; here {here}): a rule with a new field is not run by older ones.",
-        "Upgrade the older ones.",
-    )
+    if other := _others(workers, lambda worker: worker.tzdata, tzdata_version()):
+        yield Finding(
+            code="workers_tzdata",
+            level="warn",
+            sentence="Zone data differs ({told}; here {here}): the same local time may mean two instants.".format(
+                **other
+            ),
+            remedy="Install one version of the package tzdata everywhere.",
+            detail=other,
+        )
+    if other := _others(workers, lambda worker: worker.version, version):
+        yield Finding(
+            code="workers_version",
+            level="warn",
+            sentence=(
+                "Versions of noonmark differ ({told}; here {here}): a rule with a new field is not run by older ones."
+            ).format(**other),
+            remedy="Upgrade the older ones.",
+            detail=other,
+        )
 
 
-def _versions(
-    workers: Sequence[WorkerInfo],
-    code: str,
-    read: Callable[[WorkerInfo], str],
-    here: str,
-    sentence: str,
-    remedy: str,
-) -> Iterable[Finding]:
+def _others(workers: Sequence[WorkerInfo], read: Callable[[WorkerInfo], str], here: str) -> dict[str, str]:
+    """Return what is told of workers that have another version than this machine, {} when none has."""
     other = [worker for worker in workers if read(worker) and here and read(worker) != here]
-    if other:
-        detail = {"told": _names(f"{worker.name} {read(worker)}" for worker in other), "here": here}
-        yield Finding(code=code, level="warn", sentence=sentence.format(**detail), remedy=remedy, detail=detail)
+    return {"told": _names(f"{worker.name} {read(worker)}" for worker in other), "here": here} if other else {}
 
 
 # -- rules --------------------------------------------------------------------------------------------

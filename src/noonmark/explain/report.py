@@ -24,6 +24,7 @@ _KINDS = {
     "unreadable": "problem_unreadable",
 }
 _DUPLICATE = "refused_duplicate"
+_UNDER_WAY = frozenset({"due", "waiting", "retrying", "running", "planned", "unknown"})
 SHOWN = 20
 """Most problems listed in the text; the JSON has them all."""
 
@@ -40,12 +41,19 @@ def report_line(report: Report, lang: str = "en") -> str:
     )
 
 
-def report_counts(report: Report, lang: str = "en") -> list[tuple[int, str]]:
+def report_counts(report: Report, lang: str = "en", *, ended: bool | None = None) -> list[tuple[int, str]]:
     """Return how many of the occurrences that were due ended how, in words, most worth telling first: they add up.
 
     A refused duplicate is none of them: its key is another occurrence's.
+
+    Args:
+        report: the proof.
+        lang: "en" or "zh".
+        ended: only those that came to their end, or only the others; None: all.
     """
     counts = [(name, count) for name, count in report.outcomes.items() if name in OUTCOMES and name != _DUPLICATE]
+    if ended is not None:
+        counts = [(name, count) for name, count in counts if (name not in _UNDER_WAY) is ended]
     counts.sort(key=lambda item: -OUTCOMES[item[0]].rank)
     return [(count, OUTCOMES[name].zh if lang == "zh" else OUTCOMES[name].en.lower()) for name, count in counts]
 

@@ -12,6 +12,9 @@ SHORTEST_TTL: Micros = 10_000
 """Below ten milliseconds a network round trip alone would eat the ttl."""
 LONGEST_TTL: Micros = 36_525 * DAY
 
+FENCE_MEMORY: Micros = DAY
+"""How much longer than the lock its fences are remembered where they are not kept for good: longer than any clock is set
+back, short enough to be bounded."""
 DRIFT_PARTS, DRIFT_LEAST = 100, 2_000
 """Two machines' clocks may run apart by one part in a hundred, and servers count in milliseconds (as Redlock assumes)."""
 
@@ -22,18 +25,32 @@ def check(name: str, token: str, ttl: Micros = SHORTEST_TTL) -> None:
     Raises:
         ValueError, TypeError: with what to write instead.
     """
-    if not (_is_plain(name, LONGEST_NAME) and _is_plain(token, LONGEST_TOKEN)):
-        _check_text("name", name, LONGEST_NAME)
-        _check_text("token", token, LONGEST_TOKEN)
+    if (  # nearly always, and this stands before every round trip
+        type(name) is str
+        and name in _CHECKED
+        and type(token) is str
+        and len(token) <= _SHORT_TOKEN
+        and token.isalnum()
+        and type(ttl) is int
+        and SHORTEST_TTL <= ttl <= LONGEST_TTL
+    ):
+        return
+    _check_text("name", name, LONGEST_NAME)
+    _check_text("token", token, LONGEST_TOKEN)
     if not isinstance(ttl, int) or isinstance(ttl, bool):
         raise TypeError(f"a ttl is a whole number of microseconds, not {ttl!r}")
     if not SHORTEST_TTL <= ttl <= LONGEST_TTL:
         raise ValueError(f"a ttl of {ttl} µs is not possible: write at least 10 ms, and at most a hundred years")
+    if len(_CHECKED) >= _REMEMBERED:
+        _CHECKED.clear()
+    _CHECKED.add(name)
 
 
-def _is_plain(text: str, longest: int) -> bool:
-    """Nearly every text is; this stands before every round trip."""
-    return type(text) is str and text.isascii() and 0 < len(text) <= longest and "\0" not in text
+_CHECKED: set[str] = set()
+"""Names that are known to be good."""
+_REMEMBERED = 4096
+_SHORT_TOKEN = LONGEST_TOKEN // 4
+"""So many letters are not too long in UTF-8 whatever they are."""
 
 
 def _check_text(what: str, text: str, longest: int) -> None:

@@ -5,7 +5,7 @@ Rule of the file: ``LockError`` (in ``ports.lock``) means that the service did n
 
 from __future__ import annotations
 
-from noonmark.ports.lock import LockUnusable
+from noonmark.ports.lock import LockError, LockUnusable
 
 
 class LockTaken(Exception):
@@ -26,3 +26,29 @@ class LockUrlError(LockUnusable, ValueError):
 
 class LockDriverMissing(LockUrlError):
     """The URL is fine, but the package that speaks to such a service is not installed here; the message says how to."""
+
+
+def no_answer(where: str, said: str) -> LockError:
+    """Return the error that says that a service did not answer.
+
+    Args:
+        where: the service, without secrets.
+        said: why, in the driver's words.
+    """
+    return LockError(f"{where} does not answer: {_ended(said)} Whether the lock was taken is unknown; it frees itself.")
+
+
+def refusal(where: str, said: str, remedy: str) -> LockUnusable:
+    """Return the error that says that a service does not serve until somebody acts, and what to do."""
+    return LockUnusable(f"{where} refuses to serve locks: {_ended(said)} {remedy}")
+
+
+def within(error: BaseException) -> str:
+    """Return what an error says, to stand inside a sentence."""
+    return str(error).rstrip(". ")
+
+
+def _ended(said: str) -> str:
+    """Drivers end what they say with a full stop, a question mark or nothing."""
+    said = " ".join(said.split())
+    return said if said.endswith(("?", "!")) else f"{said.rstrip('. ')}."

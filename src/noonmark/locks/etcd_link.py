@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote
 
 from noonmark.core.urls import without_secrets as shown
-from noonmark.locks.errors import LockUrlError
-from noonmark.locks.urls import hosts
+from noonmark.locks import urls
+from noonmark.locks.errors import LockUrlError, no_answer, refusal
 from noonmark.ports.lock import LockError, LockUnusable
+from noonmark.ports.process import Owner, opened_elsewhere, owner
 
 TIMEOUT = 5.0
 """Seconds for one call, unless the URL says ``timeout``."""
@@ -51,7 +51,7 @@ _ACTS = (
 
 T = TypeVar("T")
 
-_first_used_by: int | None = None
+_first_used_by: Owner | None = None
 """The process in which gRPC was first used: it does not survive a fork."""
 
 
@@ -77,37 +77,26 @@ def read_url(url: str) -> Place:
     Raises:
         LockUrlError: with what to write instead.
     """
-    parts = urlsplit(url)
+    parts = urls.split(url)
     if parts.scheme not in ("etcd", "etcds"):
         raise LockUrlError(f"{shown(url)} names no etcd; write etcd://host:2379,host:2379")
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := sorted(options.keys() - _OPTIONS):
-        raise LockUrlError(
-            f"{shown(url)} has an option that etcd locks do not know: {unknown[0]}; known are {', '.join(sorted(_OPTIONS))}"
-        )
-    files = {name: options[name] for name in _FILES if options.get(name)}
-    for name, path in files.items():
-        if not Path(path).is_file():
-            raise LockUrlError(f"{shown(url)} names the file {path} as {name}, and there is none")
+    if parts.path.strip("/"):
+        raise LockUrlError(f"{shown(url)} has a path, and etcd has none; write etcd://host:2379,host:2379")
+    options = urls.options(url, _OPTIONS)
+    files = urls.files(options, _FILES)
     if ("cert" in files) != ("key" in files):
         raise LockUrlError(f"{shown(url)} names only one of cert and key; a client certificate needs both")
     if (parts.username is None) != (parts.password is None):
         raise LockUrlError(f"{shown(url)} names only one of user and password; write etcd://user:password@host:2379")
-    try:
-        timeout = float(options.get("timeout", TIMEOUT))
-    except ValueError:
-        timeout = 0.0
-    if not 0 < timeout <= 600:
-        raise LockUrlError(f"{shown(url)} has a timeout that is no number of seconds; write timeout=5")
     return Place(
         shown=shown(url),
-        members=tuple(hosts(parts, 2379)),
+        members=tuple(urls.hosts(parts, 2379)),
         user=None if parts.username is None else unquote(parts.username),
         password=None if parts.password is None else unquote(parts.password),
         secure=parts.scheme == "etcds" or bool(files),
         files=files,
         server_name=options.get("server_name", ""),
-        timeout=timeout,
+        timeout=urls.seconds(options.get("timeout", str(TIMEOUT)), 0.01, 600),
     )
 
 
@@ -116,7 +105,7 @@ class Link:
 
     def __init__(self, url: str) -> None:
         self.place = read_url(url)
-        self._pid = os.getpid()
+        self._owner = owner()
         self._guard = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -134,10 +123,8 @@ class Link:
             LockError: no answer; the next call asks the next member.
             LockUnusable: it refuses until a person acts.
         """
-        if os.getpid() != self._pid:
-            raise LockUnusable(
-                f"{self.place.shown} was opened before this process was forked; open it again in the new process"
-            )
+        if not self._owner.is_here:
+            raise LockUnusable(opened_elsewhere(self.place.shown))
         timeout = min(timeout, self.place.timeout)
         coroutine = self._attempt(work, patience=timeout)
         try:
@@ -168,7 +155,7 @@ class Link:
         with self._guard:
             self._closed = True
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
-        if loop is None or thread is None or os.getpid() != self._pid:
+        if loop is None or thread is None or not self._owner.is_here:
             return
         asyncio.run_coroutine_threadsafe(self._shut(), loop)
         thread.join(timeout=10)
@@ -177,13 +164,13 @@ class Link:
 
     def _running(self) -> asyncio.AbstractEventLoop:
         global _first_used_by
-        if _first_used_by not in (None, os.getpid()):
+        if _first_used_by is not None and not _first_used_by.is_here:
             raise LockUnusable(
                 f"{self.place.shown} cannot be used here: gRPC, by which etcd is spoken to, does not work in a process "
                 "that was forked from one that used it. Start processes anew (subprocess, multiprocessing's spawn), or lock "
                 "after the fork only."
             )
-        _first_used_by = os.getpid()
+        _first_used_by = owner()
         with self._guard:
             if self._closed:
                 raise LockUnusable(f"the locks at {self.place.shown} were closed; open them again")
@@ -237,10 +224,8 @@ class Link:
 
     def _translated(self, said: str) -> LockError:
         if any(sign in said for sign in _ACTS):
-            return LockUnusable(f"{self.place.shown} refuses to serve locks: {said}. {_remedy(said)}")
-        return LockError(
-            f"{self.place.shown} does not answer: {said}. Whether the lock was taken is unknown; it frees itself."
-        )
+            return refusal(self.place.shown, said, _remedy(said))
+        return no_answer(self.place.shown, said)
 
     def _connected(self) -> Any:
         if self._client is None:

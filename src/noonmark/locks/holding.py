@@ -24,15 +24,15 @@ from typing import Any, Literal, TypeVar
 
 from noonmark.core.durations import format_duration, parse_duration
 from noonmark.core.model import SECOND, Micros
-from noonmark.locks import process
-from noonmark.locks.asking import Course
+from noonmark.locks.asking import Course, attempt, new_token
 from noonmark.locks.checks import check
-from noonmark.locks.errors import LockLost
-from noonmark.locks.held import Held
+from noonmark.locks.errors import LockLost, within
+from noonmark.locks.held import Held, Terms
 from noonmark.locks.keeper import call_apart
 from noonmark.locks.opening import lock_url, open_locks
 from noonmark.locks.service import Service, service_at, service_of
-from noonmark.ports.lock import LockError, Locks
+from noonmark.ports.lock import LockError, Locks, LockUnusable
+from noonmark.ports.process import owner
 
 T = TypeVar("T")
 OnLost = Callable[[], Any] | Literal["cancel"]
@@ -76,6 +76,8 @@ def lock(
     if at is None or isinstance(at, str):
         url = lock_url(at)
         return Lock(name, ttl, find=lambda: service_at(url, open_locks), wait=wait, on_lost=on_lost, renew=renew)
+    if not hasattr(at, "acquire"):
+        raise TypeError(f"at is a lock URL or what open_locks returns, not {type(at).__name__}")
     opened = service_of(at)
     return Lock(name, ttl, find=lambda: opened, wait=wait, on_lost=on_lost, renew=renew)
 
@@ -104,15 +106,14 @@ class Lock:
         if on_lost is not None and on_lost != "cancel" and not callable(on_lost):
             raise TypeError(f'on_lost is a function or "cancel", not {on_lost!r}')
         self._find, self._on_lost, self._renew = find, on_lost, renew
-        self._held: Held | None = None
-        self._task: _TaskWatch | None = None
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self._mutex = threading.RLock()
-        self._busy = False
-        self._held = self._task = None
-        self._process = process.generation
+        self._asking = threading.Lock()
+        self._held: Held | None = None
+        self._task: _TaskWatch | None = None
+        self._known: Terms | None = None  # of grants to threads; a task has its own each time
+        self._owner = owner()
 
     @property
     def held(self) -> Held | None:
@@ -123,14 +124,36 @@ class Lock:
 
     def acquire(self) -> Held:
         """Take the lock and keep it until ``release``; see ``lock`` for errors."""
+        known = self._known
+        if known is None or not (known.owner.is_here and known.service.is_in_use):
+            known = self._agree()
+        if not self._asking.acquire(False):
+            raise self._twice()
+        try:
+            if self._held is not None and not self._held.is_over:
+                raise self._twice()
+            trouble = None
+            token, asked_at = new_token(), known.boot()
+            try:
+                held = attempt(known, token, asked_at)
+            except LockUnusable:
+                raise
+            except LockError as error:
+                held, trouble = None, error
+            if held is None:
+                held = Course(known, self._wait, token).run(asked_at, trouble)
+            self._held = held
+        finally:
+            self._asking.release()
+        return held
+
+    def _agree(self) -> Terms:
         if self._on_lost == "cancel":
             raise TypeError('on_lost="cancel" cancels a task, so it needs "async with"')
-        self._begin()
-        try:
-            self._held = self._course(self._tell_thread).run()
-        finally:
-            self._busy = False
-        return self._held
+        if not self._owner.is_here:  # what is held here is held by the parent
+            self._begin_anew()
+        self._known = self._terms(self._tell_thread)
+        return self._known
 
     def renew(self) -> None:
         """Count the ttl anew, now; see ``Held.renew``."""
@@ -141,28 +164,48 @@ class Lock:
         held, self._held = self._held, None
         return held.release() if held is not None else False
 
-    def __enter__(self) -> Held:
-        return self.acquire()
+    __enter__ = acquire
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Free the lock at the end of a body.
+
+        What the body raised is more important than anything that can be said about the lock, so then nothing is raised.
+        An unanswered release is only logged if trust lasted until now: the body was covered, and the lock frees itself.
+        """
         held, self._held = self._held, None
-        if held is not None:
-            self._leave(held, failed=kind is not None)
+        if held is None or held.is_released:  # by the body itself
+            return
+        try:
+            ours = held.release()
+        except LockError as error:
+            _LOG.warning(
+                "the lock %s could not be freed (%s); it frees itself within its ttl", self.name, within(error)
+            )
+            ours = not held.was_lost
+        if not ours and kind is None and held.is_own_process:
+            raise LockLost(
+                f'the lock "{self.name}" was lost before its block ended: {held.why or "somebody else may have held it"};'
+                f" what the block did may overlap with somebody else's work"
+            )
 
     # -- in a task ------------------------------------------------------------------------------
 
     async def acquire_async(self) -> Held:
         """Take the lock without blocking the event loop; see ``acquire``."""
-        self._begin()
+        if not self._owner.is_here:
+            self._begin_anew()
+        if not self._asking.acquire(blocking=False):
+            raise self._twice()
         try:
+            if self._held is not None and not self._held.is_over:
+                raise self._twice()
             watch = _TaskWatch(self.name, self._on_lost)
-            course = self._course(watch.tell)
-            self._held = await _course_in_task(course)
+            self._held = await _course_in_task(Course(self._terms(watch.tell), self._wait))
             self._task = watch
         finally:
-            self._busy = False
+            self._asking.release()
         return self._held
 
     async def renew_async(self) -> None:
@@ -180,10 +223,9 @@ class Lock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         held, watch = self._held, self._task
-        self._held = self._task = None
+        self._task = None
         try:
-            if held is not None:
-                await _off_the_loop(lambda: self._leave(held, failed=kind is not None))
+            await _off_the_loop(lambda: self.__exit__(kind, error, trace))
         finally:
             if watch is not None:
                 watch.leave()
@@ -192,24 +234,18 @@ class Lock:
 
     # -- both -----------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
-        if process.generation != self._process:  # what is held here is held by the parent
-            self._begin_anew()
-        with self._mutex:
-            if self._busy or (self._held is not None and not self._held.is_over):
-                raise RuntimeError(
-                    f'this lock object holds "{self.name}" already; locks are not re-entrant: hand the held lock on,'
-                    " or make another object and let it wait"
-                )
-            self._busy = True
+    def _twice(self) -> RuntimeError:
+        return RuntimeError(
+            f'this lock object holds "{self.name}" already; locks are not re-entrant: hand the held lock on,'
+            " or make another object and let it wait"
+        )
 
-    def _course(self, tell: Callable[[Held], None]) -> Course:
-        return Course(
-            self._find(),
-            self.name,
-            self._ttl,
-            wait=self._wait,
-            renew=self._renew,
+    def _terms(self, tell: Callable[[Held], None]) -> Terms:
+        return Terms(
+            service=self._find(),
+            name=self.name,
+            ttl=self._ttl,
+            renews=self._renew,
             tell=tell if self._on_lost is not None else None,
         )
 
@@ -224,25 +260,6 @@ class Lock:
             self._on_lost()
         else:
             call_apart(self._on_lost, self.name)
-
-    def _leave(self, held: Held, *, failed: bool) -> None:
-        """Free the lock at the end of a body.
-
-        What the body raised is more important than anything that can be said about the lock, so then nothing is raised.
-        An unanswered release is only logged if trust lasted until now: the body was covered, and the lock frees itself.
-        """
-        if held.is_released:  # by the body itself
-            return
-        try:
-            ours = held.release()
-        except LockError as error:
-            _LOG.warning("the lock %s could not be freed (%s); it frees itself within its ttl", self.name, error)
-            ours = not held.was_lost
-        if not ours and not failed and held.is_own_process:
-            raise LockLost(
-                f'the lock "{self.name}" was lost before its block ended: {held.why or "somebody else may have held it"};'
-                f" what the block did may overlap with somebody else's work"
-            )
 
     def __repr__(self) -> str:
         return f"<Lock {self.name!r}, ttl {format_duration(self._ttl)}, {'held' if self._held else 'not held'}>"
@@ -332,7 +349,7 @@ async def _course_in_task(course: Course) -> Held:
     if held is not None:
         return held
     try:
-        with course.service.bell(course.name, ring):
+        with course.terms.service.bell(course.terms.name, ring):
             while held is None:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(bell.wait(), course.nap(ring) / SECOND)

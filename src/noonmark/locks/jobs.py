@@ -16,7 +16,7 @@ from noonmark.core.model import LockRule
 from noonmark.core.urls import lock_kind, without_secrets
 from noonmark.locks.errors import LockTaken, LockUrlError
 from noonmark.locks.held import Held
-from noonmark.locks.holding import lock
+from noonmark.locks.holding import Lock, lock
 from noonmark.ports.lock import KeptLock, LockError
 
 
@@ -40,9 +40,7 @@ class JobLockSource:
                 "write lock.at, or set NOONMARK_LOCK_URL"
             )
         try:
-            return _Kept(lock(name, ttl=timedelta(microseconds=rule.ttl), at=url, on_lost=on_lost).acquire())
-        except LockTaken:
-            return None
+            return keep(lock(name, ttl=timedelta(microseconds=rule.ttl), at=url, on_lost=on_lost))
         except LockError:
             raise
         except (ValueError, TypeError) as error:
@@ -66,6 +64,14 @@ class JobLockSource:
                 raise LockUrlError(f"lock.at names the environment variable {name}, which is not set here")
             return found
         return rule.at or os.environ.get("NOONMARK_LOCK_URL", "").strip() or self._store_url
+
+
+def keep(wanted: Lock) -> KeptLock | None:
+    """Take a lock and keep it as the engine does; None when somebody holds it."""
+    try:
+        return _Kept(wanted.acquire())
+    except LockTaken:
+        return None
 
 
 class _Kept:

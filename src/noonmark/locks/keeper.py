@@ -41,54 +41,51 @@ class Keeper:
         self._held: dict[int, Held] = {}
         self._mutex = threading.RLock()  # a signal handler may free a lock while its own thread is in here
         self._changed = threading.Condition(self._mutex)
-        self._wake_at: Micros = FAR
+        self._wake_at: Micros = FAR  # always FAR while no thread runs
         self._running = False
 
     def watch(self, held: Held) -> None:
         """Begin to renew a lock and to watch its trust."""
-        with self._mutex:
-            self._held[id(held)] = held
-            if self.by_hand:
-                return
-            if not self._running:
-                self._wake_at = held.next_at
-                threading.Thread(target=self._keep, name="noonmark-lock-keeper", daemon=True).start()
-                self._running = True
-            else:
-                self._wake_by(held.next_at)
+        # Without the mutex, so in this order: whoever reads ``_wake_at`` has to be in ``_held`` already (see ``_keep``).
+        self._held[id(held)] = held
+        if held.next_at < self._wake_at:
+            self._wake_by(held.next_at)
 
     def look_again(self, held: Held) -> None:
         """Notice that a lock's times have changed."""
-        with self._mutex:
-            if id(held) in self._held:
-                self._wake_by(held.next_at)
+        if id(held) in self._held:
+            self._wake_by(held.next_at)
 
     def _wake_by(self, moment: Micros) -> None:
         # Waking the thread costs more than a lock; most locks are gone again long before it would have to act.
-        if moment < self._wake_at:
-            self._wake_at = moment
-            self._changed.notify()
-
-    def forget(self, held: Held) -> None:
-        """Stop watching a lock."""
+        if self.by_hand:
+            return
         with self._mutex:
-            self._held.pop(id(held), None)
+            if moment >= self._wake_at:
+                return
+            self._wake_at = moment
+            if self._running:
+                self._changed.notify()
+                return
+            threading.Thread(target=self._keep, name="noonmark-lock-keeper", daemon=True).start()
+            self._running = True
+
+    def forget(self, held: Held) -> bool:
+        """Stop watching a lock; of several who say so, one alone is told True."""
+        return self._held.pop(id(held), None) is not None
 
     def turn(self) -> Micros:
         """Do what is due and return when the next thing is (boot clock)."""
         now = self.clock.boot()
-        with self._mutex:
-            held_now = list(self._held.values())
-        for held in held_now:
+        for held in list(self._held.values()):
             if now >= held.trusted_until:
                 held.lose("it was not renewed in time")
             elif now >= held.next_at:
                 held.ask_for_renewal()
-        with self._mutex:
-            return self._next()
+        return self._next()
 
     def _next(self) -> Micros:
-        return min((held.next_at for held in self._held.values()), default=FAR)
+        return min((held.next_at for held in list(self._held.values())), default=FAR)
 
     def _keep(self) -> None:
         while True:
@@ -107,6 +104,9 @@ class Keeper:
                 _LOG.exception("the lock keeper failed; it goes on")
                 earliest = self.clock.boot() + SECOND
             with self._mutex:
+                # First nobody is expected, then who is there is looked at: a lock that comes between the two finds FAR and
+                # waits for the mutex, one that came before is seen.  The other way round it could be missed by both.
+                self._wake_at = FAR
                 self._wake_at = max(earliest, self._next())
 
 

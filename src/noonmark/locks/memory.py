@@ -12,10 +12,11 @@ import threading
 from dataclasses import dataclass
 
 from noonmark.core.model import Micros
-from noonmark.locks import process
 from noonmark.locks.checks import check
+from noonmark.locks.errors import LockUrlError
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.lock import Grant, LockUnusable
+from noonmark.ports.process import owner
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ class MemoryLocks:
         self._clock = clock or SystemClock()
         self._mutex = threading.Lock()
         self._rows: dict[str, _Row] = {}
-        self._process = process.generation
+        self._owner = owner()
         self._closed = False
 
     def acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
@@ -88,7 +89,7 @@ class MemoryLocks:
     def _now(self) -> Micros:
         if self._closed:
             raise LockUnusable("memory:// was closed in this process; open it again")
-        if process.generation != self._process:
+        if not self._owner.is_here:
             raise LockUnusable(
                 "memory:// was opened before this process was forked, and the two no longer know of each other;"
                 " use sqlite:/// for locks between processes"
@@ -99,3 +100,16 @@ class MemoryLocks:
         """Forget the locks."""
         self._closed = True
         self._rows.clear()
+
+
+def open_memory(url: str) -> MemoryLocks:
+    """Make the locks that ``memory://`` means.
+
+    Raises:
+        LockUrlError: it says more than that.
+    """
+    if url.partition("://")[2].strip("/"):
+        raise LockUrlError(
+            "memory:// has no name and no options: its locks are this process's; write memory:// or sqlite:///noonmark.db"
+        )
+    return MemoryLocks()

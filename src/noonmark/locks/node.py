@@ -9,8 +9,7 @@ Rule of the file: a connection whose answer did not come in time is closed, or i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from noonmark.core.model import SECOND, Micros
 from noonmark.locks.redis_link import translated
@@ -34,25 +33,20 @@ AWAY: Final = _Away()
 class Command:
     """One script with its arguments, packed once for all nodes."""
 
-    __slots__ = ("_packed", "name", "tail", "until")
+    __slots__ = ("name", "packed", "tail", "until")
 
     def __init__(self, name: str, tail: tuple[str | int, ...], until: Micros) -> None:
         self.name, self.tail, self.until = name, tail, until
-        self._packed: Any = None
+        self.packed: Any = None
 
     def packed_by(self, connection: Any) -> Any:
         """Return the bytes to send."""
-        if self._packed is None:
-            self._packed = connection.pack_command("EVALSHA", script(self.name).sha, *self.tail)
-        return self._packed
+        self.packed = connection.pack_command("EVALSHA", script(self.name).sha, *self.tail)
+        return self.packed
 
 
-@dataclass(slots=True)
-class Line:
-    """A connection on which a command was sent."""
-
-    connection: Any
-    is_used: bool  # it has answered before, so the server may have hung up meanwhile
+Line: TypeAlias = tuple[Any, bool]
+"""A connection on which a command was sent; True if it has answered before, so that the server may have hung up."""
 
 
 class Node:
@@ -68,6 +62,7 @@ class Node:
         from redis.retry import Retry
 
         seconds = timeout / SECOND
+        self._nearly = round(0.9 * timeout)
         self._client = redis.Redis(
             host=host,
             port=port,
@@ -78,7 +73,7 @@ class Node:
             protocol=2,
             **common,
         )
-        self._timeout = seconds
+        self._timeout = timeout
         self._errors = (redis.RedisError, OSError)
         self._unknown = redis.exceptions.NoScriptError
         self._hung_up, self._too_slow = (redis.ConnectionError, OSError), (redis.TimeoutError, TimeoutError)
@@ -89,40 +84,37 @@ class Node:
         self.trouble: LockError | None = None
         self.reason = ""
 
-    def send(self, command: Command, *, anew: bool = False) -> Line | None:
+    def send(self, command: Command, began: Micros, *, anew: bool = False) -> Line | None:
         """Send a command, on a new connection if ``anew``; None if that was not possible."""
-        began = self._clock.boot()
         if began < self._ask_from:
             return None
-        connection: Any = None if anew else self._take()
+        try:
+            connection = None if anew else self._idle.pop()
+        except IndexError:
+            connection = None
         is_used = connection is not None
         try:
             if connection is None:
                 connection = self._client.connection_pool.make_connection()
-            connection.send_packed_command(command.packed_by(connection))  # connects if need be
+            connection.send_packed_command(command.packed or command.packed_by(connection))  # connects if need be
         except self._errors as error:
             self._give_up(connection, error)
             if is_used and isinstance(error, self._hung_up) and not isinstance(error, self._too_slow):
-                return self.send(command, anew=True)
+                return self.send(command, self._clock.boot(), anew=True)
             now = self._clock.boot()
-            if now - began > self._timeout * SECOND / 2:
+            if now - began > self._timeout / 2:
                 self._ask_from = now + LEFT_ALONE
             return None
-        return Line(connection, is_used)
-
-    def _take(self) -> Any:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return None
+        return connection, is_used
 
     def read(self, line: Line, command: Command) -> Any:
         """Return the answer, or AWAY if none came in time."""
-        connection, within = line.connection, (command.until - self._clock.boot()) / SECOND
+        connection, is_used = line
+        left = command.until - self._clock.boot()
         try:
             # The connection's own timeout is nearly what is left, as a rule; then one system call less is needed.
-            if within < 0.9 * self._timeout and not connection.can_read(max(0.0, within)):
-                raise TimeoutError(f"no answer within {max(0.0, within) * 1000:.0f} ms")
+            if left < self._nearly and not connection.can_read(max(0, left) / SECOND):
+                raise TimeoutError(f"no answer within {max(0, left) // 1000} ms")
             try:
                 answer = connection.read_response()
             except self._unknown:
@@ -130,7 +122,7 @@ class Node:
                 answer = connection.read_response()
         except self._errors as error:
             self._give_up(connection, error)
-            if line.is_used and isinstance(error, self._hung_up) and not isinstance(error, self._too_slow):
+            if is_used and isinstance(error, self._hung_up) and not isinstance(error, self._too_slow):
                 return self._read_anew(command)
             return AWAY
         except BaseException:
@@ -142,7 +134,7 @@ class Node:
 
     def _read_anew(self, command: Command) -> Any:
         """Ask again on a new connection: the old one had died while it was idle, or after the command was carried out."""
-        line = self.send(command, anew=True)
+        line = self.send(command, self._clock.boot(), anew=True)
         answer = AWAY if line is None else self.read(line, command)
         # Whether nothing was freed now because it was freed then, nobody knows.
         return AWAY if command.name == "release" and answer == 0 else answer
@@ -163,11 +155,12 @@ def ask_all(
     nodes: Sequence[Node], name: str, keys: tuple[str, ...], args: Sequence[str | int], *, within: Micros, clock: Clock
 ) -> list[Any]:
     """Run one script on every node at the same time and return the answers, AWAY where none came ``within`` that time."""
-    command = Command(name, (len(keys), *keys, *args), clock.boot() + within)
+    began = clock.boot()
+    command = Command(name, (len(keys), *keys, *args), began + within)
     lines: list[Line | None] = []
     read = 0
     try:
-        lines = [node.send(command) for node in nodes]
+        lines = [node.send(command, began) for node in nodes]
         command.until = clock.boot() + within
         answers = []
         for node, line in zip(nodes, lines, strict=True):
@@ -177,4 +170,4 @@ def ask_all(
     finally:
         for line in lines[read:]:  # only after an interruption: nobody will read these answers
             if line is not None:
-                line.connection.disconnect()
+                line[0].disconnect()

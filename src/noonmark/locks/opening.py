@@ -10,18 +10,21 @@ import importlib
 import importlib.util
 import os
 from typing import Any
-from urllib.parse import parse_qsl
 
-from noonmark.core.urls import CUT_PASSWORD, DRIVERS, driver_missing, may_cut_a_password, without_secrets
+from noonmark.core.urls import (
+    CUT_PASSWORD,
+    DEFAULT_URL,
+    DRIVERS,
+    driver_missing,
+    may_cut_a_password,
+    without_secrets,
+)
 from noonmark.locks.errors import LockDriverMissing, LockUrlError
 from noonmark.ports.lock import Locks
 
-DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
-"""Where locks are when neither an argument nor the environment says so: beside the store."""
-
 _KINDS = {
-    "memory": ("noonmark.locks.memory", "MemoryLocks", ""),
-    "sqlite": ("noonmark.locks.sqlite", "SqliteLocks", ""),
+    "memory": ("noonmark.locks.memory", "open_memory", ""),
+    "sqlite": ("noonmark.locks.sqlite", "open_sqlite", ""),
     "redis": ("noonmark.locks.redis", "RedisLocks", "redis"),
     "rediss": ("noonmark.locks.redis", "RedisLocks", "redis"),
     "valkey": ("noonmark.locks.redis", "RedisLocks", "redis"),
@@ -31,8 +34,8 @@ _KINDS = {
     "rediss+sentinel": ("noonmark.locks.redis", "RedisLocks", "redis"),
     "rediss+cluster": ("noonmark.locks.redis", "RedisLocks", "redis"),
     "redlock": ("noonmark.locks.redlock", "Redlock", "redis"),
-    "postgresql": ("noonmark.locks.postgres", "PostgresLocks", "postgres"),
-    "postgres": ("noonmark.locks.postgres", "PostgresLocks", "postgres"),
+    "postgresql": ("noonmark.locks.postgres_kinds", "open_postgres", "postgres"),
+    "postgres": ("noonmark.locks.postgres_kinds", "open_postgres", "postgres"),
     "etcd": ("noonmark.locks.etcd", "EtcdLocks", "etcd"),
     "etcds": ("noonmark.locks.etcd", "EtcdLocks", "etcd"),
     "zookeeper": ("noonmark.locks.zookeeper", "ZooKeeperLocks", "zookeeper"),
@@ -42,7 +45,20 @@ _KINDS = {
 
 
 def lock_url(url: str | None = None) -> str:
-    """Return the URL in force: the argument, else NOONMARK_LOCK_URL, else NOONMARK_URL, else the SQLite file."""
+    """Return the URL in force: the argument, else NOONMARK_LOCK_URL, else NOONMARK_URL, else the SQLite file.
+
+    Raises:
+        LockUrlError: an argument without anything in it, as an unset variable gives: a lock on this machine, which the
+            default may mean, would keep nobody on another one away.
+        TypeError: an argument that is no text.
+    """
+    if url is not None and not isinstance(url, str):
+        raise TypeError(f"a lock URL is text, not {type(url).__name__}")
+    if url is not None and not url.strip():
+        raise LockUrlError(
+            "the lock URL is empty; write one, for example redis://host:6379/0, or leave it out:"
+            " then NOONMARK_LOCK_URL counts, else NOONMARK_URL, else a SQLite file on this machine"
+        )
     for found in (url, os.environ.get("NOONMARK_LOCK_URL"), os.environ.get("NOONMARK_URL")):
         if found and found.strip():
             return found.strip()
@@ -77,15 +93,7 @@ def open_locks(url: str | None = None) -> Locks:
         meant = f"did you mean {close[0]}://? " if close else ""
         known = ", ".join(f"{name}://" for name in _KINDS)
         raise LockUrlError(f'"{without_secrets(chosen)}" names no lock service; {meant}known: {known}')
-    if scheme == "sqlite":
-        _make_own_folder(chosen)
-    if scheme == "memory":
-        from noonmark.locks.memory import MemoryLocks
-
-        return MemoryLocks()
     module, name, extra = _KINDS[scheme]
-    if extra == "postgres" and ("kind", "advisory") in parse_qsl(chosen.partition("?")[2]):
-        module, name = "noonmark.locks.advisory", "AdvisoryLocks"
     try:
         if (
             extra and importlib.util.find_spec(DRIVERS[extra]) is None
@@ -103,17 +111,3 @@ def open_locks(url: str | None = None) -> Locks:
         package = (missing.name or "").partition(".")[0] or DRIVERS[extra]
         raise LockDriverMissing(driver_missing(scheme, package, extra)) from missing
     return locks
-
-
-def _make_own_folder(url: str) -> None:
-    """Make ``.noonmark/`` where it is wanted, hidden from version control; other folders are their owners' business."""
-    from noonmark.locks.sqlite import path_of
-
-    folder = path_of(url).parent
-    if folder.is_dir() or folder.name != ".noonmark":
-        return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-    except OSError as error:
-        raise LockUrlError(f"{folder} cannot be made: {error.strerror}; choose another path") from None

@@ -10,16 +10,18 @@ import select
 import threading
 import time
 from collections.abc import Generator, Sequence
+from functools import cache
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import psycopg
 from psycopg import sql
 
 from noonmark.core.urls import without_secrets
-from noonmark.locks import process
-from noonmark.locks.errors import LockUrlError
+from noonmark.locks.errors import LockUrlError, no_answer, refusal
+from noonmark.locks.urls import check_visible, options
 from noonmark.ports.lock import LockError, LockUnusable
+from noonmark.ports.process import opened_elsewhere, owner
 
 TIMEOUT = 5.0
 """Seconds for connecting and for each statement; the end of trust is watched apart."""
@@ -80,7 +82,7 @@ class Link:
         self._mutex = threading.Lock()
         self._idle: list[Connection] = []
         self._prepared = self._closed = False
-        self._process = process.generation
+        self._owner = owner()
 
     def text(self, statement: str) -> sql.Composed:
         """Return a statement that takes values, with the schema's name in it (a percent sign would begin a value)."""
@@ -122,10 +124,8 @@ class Link:
 
     def take(self) -> Connection:
         """Return a connection that looks alive, and prepare the tables if nobody has."""
-        if process.generation != self._process:
-            raise LockUnusable(
-                f"{self.url} was opened before this process was forked; open it again in the new process"
-            )
+        if not self._owner.is_here:
+            raise LockUnusable(opened_elsewhere(self.url))
         while True:
             with self._mutex:
                 if self._closed:
@@ -170,7 +170,7 @@ class Link:
 
     def close(self) -> None:
         """Close every connection."""
-        if process.generation != self._process:
+        if not self._owner.is_here:
             return
         with self._mutex:
             self._closed = True
@@ -183,8 +183,8 @@ class Link:
         said = " ".join(str(error).split()) or type(error).__name__
         state = error.sqlstate or ""
         if state.startswith(_ACTS) or _refuses(said):
-            return LockUnusable(f"{self.url} refuses to serve locks: {said}. {self._remedy(state)}")
-        return LockError(f"{self.url} does not answer: {said}. Whether the lock was taken is unknown; it frees itself.")
+            return refusal(self.url, said, self._remedy(state))
+        return no_answer(self.url, said)
 
     def _remedy(self, state: str) -> str:
         if state in ("42501", "3F000", "42P01"):
@@ -219,24 +219,35 @@ def _was_hung_up(connection: Connection) -> bool:
     return bool(poll.poll(0))
 
 
+@cache
+def _of_libpq() -> frozenset[str]:
+    """Return the options that libpq understands; ``ssl`` is another spelling of one."""
+    return frozenset(option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults()) | {"ssl"}
+
+
 def _read(url: str) -> tuple[str, str]:
-    head, _, query = url.partition("?")
-    options = parse_qsl(query, keep_blank_values=True)
-    schema = dict(options).get("schema", "noonmark") + "_locks"
+    check_visible(url)
+    head = url.partition("?")[0]
+    given = options(url, _OURS, of_libpq=_of_libpq())
+    schema = given.get("schema", "noonmark") + "_locks"
     if not schema.isprintable() or len(schema.encode()) > 63:
         raise LockUrlError(f"a PostgreSQL schema has at most 57 bytes here, and no control characters: {schema[:60]!r}")
     kept = {"connect_timeout": "5", "application_name": "noonmark locks", "tcp_user_timeout": "5000"} | {
-        key: value for key, value in options if key not in _OURS
+        key: value for key, value in given.items() if key not in _OURS
     }
     if "," in head.partition("://")[2] and "target_session_attrs" not in kept:
         kept["target_session_attrs"] = "read-write"  # of several servers only the primary can serve
     conninfo = f"{head}?{urlencode(kept)}"
     try:
-        psycopg.conninfo.conninfo_to_dict(conninfo)
+        port = str(psycopg.conninfo.conninfo_to_dict(conninfo).get("port", ""))
     except psycopg.Error as problem:
-        said = f" ({' '.join(str(problem).split())})" if "@" not in url and "password" not in url else ""
+        told = " ".join(str(problem).split()).partition(" in URI")[0]  # behind it stands what we made of the URL
+        said = f" ({told})" if "@" not in url and "password" not in url else ""
         raise LockUrlError(
             f"{without_secrets(url)} cannot be read{said}; write postgresql://user@host/database, with special"
             " characters in a password percent-encoded"
         ) from None
+    for number in port.split(",") if port else ():
+        if not (number.isdecimal() and 0 < int(number) < 65536):
+            raise LockUrlError(f'"{number}" is no port; write postgresql://user@host:5432/database')
     return conninfo, schema

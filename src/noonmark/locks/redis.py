@@ -12,15 +12,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from noonmark.core.model import DAY, Micros
+from noonmark.core.model import Micros
 from noonmark.core.urls import without_secrets
-from noonmark.locks import process
-from noonmark.locks.checks import check, drift
+from noonmark.locks.checks import FENCE_MEMORY, check, drift
 from noonmark.locks.redis_link import connect, run_on_pool, run_script, translated
 from noonmark.ports.lock import Grant, LockUnusable
-
-FENCE_MEMORY: Micros = DAY
-"""How much longer than the lock its fences are remembered: longer than any clock is set back, short enough to be bounded."""
+from noonmark.ports.process import opened_elsewhere, owner
 
 
 @lru_cache(maxsize=4096)
@@ -50,7 +47,7 @@ class RedisLocks:
         self._broken = exceptions.ConnectionError
         self._owned = client is None
         self._cluster = "+cluster:" in url
-        self._process = process.generation
+        self._owner = owner()
         self._url = without_secrets(url) if url else "redis (a client of the caller)"
         try:
             self._client = connect(url) if client is None else client
@@ -88,10 +85,8 @@ class RedisLocks:
         return bool(self._run("release", keys_of(name)[:1], token))
 
     def _run(self, name: str, keys: tuple[str, ...], *args: str | int, again: bool = False) -> Any:
-        if process.generation != self._process and self._owned:
-            raise LockUnusable(
-                f"{self._url} was opened before this process was forked; open it again in the new process"
-            )
+        if not self._owner.is_here and self._owned:
+            raise LockUnusable(opened_elsewhere(self._url))
         try:
             if self._pool is not None:
                 return run_on_pool(self._pool, name, keys, *args)
@@ -105,5 +100,5 @@ class RedisLocks:
 
     def close(self) -> None:
         """Close the client if it is ours."""
-        if self._owned and process.generation == self._process:
+        if self._owned and self._owner.is_here:
             self._client.close()

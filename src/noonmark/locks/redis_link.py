@@ -5,15 +5,14 @@ Rule of the file: one attempt per call; whatever is worth repeating or waiting f
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, unquote
 
 from noonmark.core.urls import without_secrets
-from noonmark.locks.errors import LockUrlError
+from noonmark.locks.errors import LockUrlError, no_answer, refusal
 from noonmark.locks.scripts import script
-from noonmark.locks.urls import hosts
-from noonmark.ports.lock import LockError, LockUnusable
+from noonmark.locks.urls import files, hosts, options, seconds, split
+from noonmark.ports.lock import LockError
 
 if TYPE_CHECKING:
     import redis
@@ -26,6 +25,7 @@ _TLS = {
     "ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_cert_reqs", "ssl_check_hostname",
 }  # fmt: skip
 _OF_SENTINELS = {"sentinel_username", "sentinel_password"}
+_KNOWN = {"timeout", "client_name"}
 
 
 def connect(url: str) -> Any:
@@ -41,95 +41,91 @@ def connect(url: str) -> Any:
     from redis.backoff import NoBackoff
     from redis.retry import Retry
 
+    parts = split(url)
+    scheme, _, transport = parts.scheme.partition("+")
+    tls = scheme in ("rediss", "valkeys")
+    known = _KNOWN | (_OF_SENTINELS if transport == "sentinel" else set()) | (_TLS if tls else set())
+    given = options(url, known, passed_over=_OF_THE_STORE)
+    timeout = seconds(given.pop("timeout", str(TIMEOUT)), 0.1, 300)
+    _check_tls(given)
+    common: dict[str, Any] = {
+        "retry": Retry(NoBackoff(), 0),
+        "socket_timeout": timeout,
+        "socket_connect_timeout": timeout,
+        "health_check_interval": 0,
+        "username": unquote(parts.username) if parts.username else None,
+        "password": unquote(parts.password) if parts.password else None,
+        "client_name": given.pop("client_name", None),
+    }
+    if tls:
+        common |= {"ssl": True} | {key: _plain(given.pop(key)) for key in sorted(_TLS & given.keys())}
     try:
-        parts = urlsplit(url)
-        scheme, _, transport = parts.scheme.partition("+")
-        options = {k: v for k, v in parse_qsl(parts.query, keep_blank_values=True) if k not in _OF_THE_STORE}
-        timeout = _seconds(options.pop("timeout", str(TIMEOUT)))
-        common: dict[str, Any] = {
-            "retry": Retry(NoBackoff(), 0),
-            "socket_timeout": timeout,
-            "socket_connect_timeout": timeout,
-            "health_check_interval": 0,
-        }
-        if scheme in ("rediss", "valkeys") and transport:
-            common |= {"ssl": True} | {key: _plain(options.pop(key)) for key in sorted(_TLS & options.keys())}
         if transport == "cluster":
-            return _cluster(parts, options, common)
+            return _cluster(parts, common)
         if transport == "sentinel":
-            return _sentinel(parts, options, common)
-        return _one(parts, options, common)
-    except LockUrlError:
-        raise
+            return _sentinel(parts, given, common)
+        return _one(parts, common)
     except (ValueError, KeyError, TypeError) as problem:
+        if isinstance(problem, LockUrlError):
+            raise
         said = f" ({problem})" if "@" not in url else ""  # it may quote a part of a password
         raise LockUrlError(f"{without_secrets(url)} cannot be read{said}; write redis://host:6379/0") from None
 
 
-def _one(parts: SplitResult, options: dict[str, str], common: dict[str, Any]) -> Any:
+def _one(parts: SplitResult, common: dict[str, Any]) -> Any:
     import redis
 
-    database = parts.path.strip("/")
-    if database and not database.isdecimal():
-        raise LockUrlError(f'"{parts.path}" is no database number; write redis://host:6379/0')
-    scheme = "rediss" if parts.scheme in ("rediss", "valkeys") else "redis"
-    plain = f"{scheme}://{parts.netloc}{parts.path}?{urlencode(options)}"
-    client = redis.Redis.from_url(plain, **common)
-    client.connection_pool.make_connection()  # an option that nobody knows is refused here, not at the first call
+    places = hosts(parts, 6379, several=False)
+    if len(places) > 1:
+        raise LockUrlError(
+            f"{parts.scheme}:// takes one host; several are redis+sentinel://, redis+cluster:// or redlock://"
+        )
+    host, port = places[0]
+    client = redis.Redis(host=host, port=port, db=_database(parts.path), **common)
+    client.connection_pool.make_connection()  # what redis-py does not understand is refused here, not at the first call
     return client
 
 
-def _cluster(parts: SplitResult, options: dict[str, str], common: dict[str, Any]) -> Any:
+def _cluster(parts: SplitResult, common: dict[str, Any]) -> Any:
     from redis import cluster
 
-    _refuse(options, "redis+cluster", ())
+    if parts.path.strip("/0"):
+        raise LockUrlError("a cluster has one database only; leave the number out")
     untyped: Any = cluster
     nodes = [untyped.ClusterNode(host, port) for host, port in hosts(parts, 6379)]
-    return untyped.RedisCluster(startup_nodes=nodes, username=_user(parts), password=_password(parts), **common)
+    return untyped.RedisCluster(startup_nodes=nodes, **common)
 
 
-def _sentinel(parts: SplitResult, options: dict[str, str], common: dict[str, Any]) -> Any:
+def _sentinel(parts: SplitResult, given: dict[str, str], common: dict[str, Any]) -> Any:
     from redis import sentinel
 
-    _refuse(options, "redis+sentinel", _OF_SENTINELS)
     untyped: Any = sentinel
     service, _, database = parts.path.strip("/").partition("/")
     if not service:
         raise LockUrlError("redis+sentinel:// names no service; write redis+sentinel://host:26379,host:26379/mymaster")
-    asked = {key.removeprefix("sentinel_"): value for key, value in options.items()}
-    asked |= {key: value for key, value in common.items() if key not in ("retry", "health_check_interval")}
+    its_own = ("retry", "health_check_interval", "username", "password")
+    asked = {key: value for key, value in common.items() if key not in its_own}
+    asked |= {key.removeprefix("sentinel_"): value for key, value in given.items()}
     watched = untyped.Sentinel(hosts(parts, 26379), sentinel_kwargs=asked)
-    return watched.master_for(
-        unquote(service), db=int(database or 0), username=_user(parts), password=_password(parts), **common
-    )
+    return watched.master_for(unquote(service), db=_database(database), **common)
 
 
-def _refuse(options: dict[str, str], scheme: str, known: Collection[str]) -> None:
-    if unknown := sorted(options.keys() - set(known)):
-        names = ", ".join(sorted({"timeout", *known}))
-        raise LockUrlError(f'{scheme} has no option "{unknown[0]}"; known: {names}, and with rediss those for TLS')
+def _database(path: str) -> int:
+    number = path.strip("/")
+    if number and not number.isdecimal():
+        raise LockUrlError(f'"{path}" is no database number; write redis://host:6379/0')
+    return int(number or 0)
+
+
+def _check_tls(given: dict[str, str]) -> None:
+    files(given, ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile"))
+    wanted = given.get("ssl_cert_reqs", "required")
+    if wanted not in ("none", "optional", "required"):
+        raise LockUrlError(f"ssl_cert_reqs={wanted} means nothing; write none, optional or required")
 
 
 def _plain(value: str) -> Any:
     return value.lower() in ("1", "true", "yes") if value.lower() in ("0", "1", "true", "false", "yes", "no") else value
-
-
-def _seconds(value: str) -> float:
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = 0.0
-    if not 0.1 <= seconds <= 300:
-        raise LockUrlError(f"timeout={value} is not possible; write seconds between 0.1 and 300")
-    return seconds
-
-
-def _user(parts: SplitResult) -> str | None:
-    return unquote(parts.username) if parts.username else None
-
-
-def _password(parts: SplitResult) -> str | None:
-    return unquote(parts.password) if parts.password else None
 
 
 def run_script(client: redis.Redis, name: str, keys: tuple[str, ...], *args: str | int | bytes) -> Any:
@@ -175,11 +171,11 @@ def _is_unknown(error: Exception) -> bool:
 
 def translated(where: str, error: Exception) -> LockError:
     """Return the lock error that says what this client error means to a person."""
-    said = (str(error) or type(error).__name__).rstrip(".")
+    said = str(error) or type(error).__name__
     remedy = _remedy(error, said)
     if remedy:
-        return LockUnusable(f"{where} refuses to serve locks: {said}. {remedy}")
-    return LockError(f"{where} does not answer: {said}. Whether the lock was taken is unknown; it frees itself.")
+        return refusal(where, said, remedy)
+    return no_answer(where, said)
 
 
 def _remedy(error: Exception, said: str) -> str:

@@ -18,27 +18,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote
 
 from noonmark.core.durations import parse_duration
-from noonmark.core.model import DAY, SECOND, Micros
+from noonmark.core.model import SECOND, Micros
 from noonmark.core.urls import without_secrets
-from noonmark.locks import process
-from noonmark.locks.checks import check, drift
+from noonmark.locks.checks import FENCE_MEMORY, check, drift
 from noonmark.locks.errors import LockUrlError
 from noonmark.locks.node import AWAY, Node, ask_all
-from noonmark.locks.urls import hosts
+from noonmark.locks.urls import hosts, options, place, split
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.lock import Grant, LockError, LockUnusable
+from noonmark.ports.process import opened_elsewhere, owner
 
 ANSWER_WITHIN: Micros = 250_000
 """For so long a server is waited for, unless the URL says ``timeout`` or a tenth of the ttl is less."""
-FENCE_MEMORY: Micros = DAY
 _REMEMBERED = 10_000
 """How many grants are remembered; for the others the servers' memory has to do."""
-LEAD: Micros = 2_000
-"""How far ahead of the servers' clocks a fence is proposed: it has to be ahead still when the last of them reads it."""
+LEAD: Micros = 20_000
+"""How far ahead of the servers' clocks a fence is proposed: it has to be ahead still when the last of them reads it, on a
+busy machine too, or another round is needed; and no server restarts in so short a time with an older idea of the fence."""
 
 
 class Redlock:
@@ -54,7 +55,7 @@ class Redlock:
 
     def __init__(self, url: str, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._process = process.generation
+        self._owner = owner()
         self.url = without_secrets(url)
         self._patience, self._nodes = _read(url, self._clock)
         self._remembered: dict[tuple[str, str], int] = {}
@@ -64,20 +65,20 @@ class Redlock:
     def acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Take the lock if a majority grants it; None when somebody holds it."""
         check(name, token, ttl)
-        asked_at = self._clock.boot()
-        proposed = asked_at + self._servers_ahead + LEAD if self._servers_ahead else 0
-        answers = self._hold("acquire", name, ttl, token, proposed)
-        granted = [answer for answer in answers if isinstance(answer, list)]
+        asked_at, ahead = self._clock.boot(), self._servers_ahead
+        answers = self._hold("acquire", name, ttl, token, asked_at + ahead + LEAD if ahead else 0)
+        granted = [answer for answer in answers if type(answer) is list]
         fence = None
         if granted:
-            self._servers_ahead = max(now for _, _, now in granted) - asked_at
+            self._servers_ahead = max([now for _, _, now in granted]) - asked_at
         if len(granted) >= self._quorum:
             fence = self._agreed(name, ttl, token, granted)
-        if fence is not None and self._clock.boot() - asked_at < ttl - drift(ttl):
+        validity = ttl - drift(ttl)
+        if fence is not None and self._clock.boot() - asked_at < validity:
             self._remember(name, token, fence)
-            return Grant(fence=fence, validity=ttl - drift(ttl))
+            return Grant(fence=fence, validity=validity)
         # Everywhere, also where no answer came: the grant may have been made all the same.
-        self._ask("release", (_lock(name),), token, ttl=ttl)
+        self._ask("release", keys_of(name)[:1], token, ttl=ttl)
         if fence is not None:
             raise LockError(f"{self.url} answered so slowly that nothing of the ttl was left; ask for a longer one")
         self._demand_majority(answers)
@@ -85,15 +86,15 @@ class Redlock:
 
     def _agreed(self, name: str, ttl: Micros, token: str, granted: Sequence[Any]) -> int | None:
         """Return the fence that a majority keeps, or None if there is no such majority (any more)."""
-        fences = [int(answer[0]) for answer in granted]
-        if len(set(fences)) == 1:
+        fences = [int(fence) for fence, _, _ in granted]
+        if fences.count(fences[0]) == len(fences):
             return fences[0]
         kept = Counter(int(answer[0]) for answer in granted if not answer[1]).most_common(1)
         if kept and kept[0][1] >= self._quorum:
             return kept[0][0]  # asked again by its holder
         fence = max(fences)
-        raised = self._ask("raise", (_lock(name), _fence(name)), token, str(fence), ttl=ttl)
-        return fence if sum(answer == 1 for answer in raised) >= self._quorum else None
+        raised = self._ask("raise", keys_of(name), token, str(fence), ttl=ttl)
+        return fence if raised.count(1) >= self._quorum else None
 
     def renew(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Count the ttl anew where ``token`` holds the lock; None when that is no majority any more."""
@@ -126,8 +127,8 @@ class Redlock:
         """Free the lock on every server; False if ``token`` did not hold a majority."""
         check(name, token)
         self._remembered.pop((name, token), None)
-        answers = self._ask("release", (_lock(name),), token, ttl=self._patience * 10)
-        if sum(answer == 1 for answer in answers) >= self._quorum:
+        answers = self._ask("release", keys_of(name)[:1], token, ttl=self._patience * 10)
+        if answers.count(1) >= self._quorum:
             return True
         self._demand_majority(answers)
         return False
@@ -135,13 +136,11 @@ class Redlock:
     def _hold(self, how: str, name: str, ttl: Micros, token: str, proposed: int = 0) -> list[Any]:
         milliseconds = -(-ttl // 1000)
         memory = milliseconds + FENCE_MEMORY // 1000
-        return self._ask("hold", (_lock(name), _fence(name)), token, milliseconds, memory, how, proposed, ttl=ttl)
+        return self._ask("hold", keys_of(name), token, milliseconds, memory, how, proposed, ttl=ttl)
 
     def _ask(self, script: str, keys: tuple[str, ...], *args: str | int, ttl: Micros) -> list[Any]:
-        if process.generation != self._process:
-            raise LockUnusable(
-                f"{self.url} was opened before this process was forked; open it again in the new process"
-            )
+        if not self._owner.is_here:
+            raise LockUnusable(opened_elsewhere(self.url))
         return ask_all(self._nodes, script, keys, args, within=min(self._patience, ttl // 10), clock=self._clock)
 
     def _demand_majority(self, answers: Sequence[Any]) -> None:
@@ -152,48 +151,58 @@ class Redlock:
         for node in away:
             if isinstance(node.trouble, LockUnusable):
                 raise node.trouble
-        reasons = "; ".join(f"{node.place}: {node.reason}" for node in away)
+        reasons = "; ".join(f"{node.place}: {node.reason.rstrip('. ')}" for node in away)
         raise LockError(
             f"{self.url}: only {len(self._nodes) - len(away)} of {len(self._nodes)} servers answered in time,"
-            f" {self._quorum} are needed ({reasons})"
+            f" {self._quorum} are needed ({reasons})."
         )
 
     def close(self) -> None:
         """Close the connections."""
-        if process.generation == self._process:
+        if self._owner.is_here:
             for node in self._nodes:
                 node.close()
 
 
-def _lock(name: str) -> str:
-    return f"lock:{name}"
+@lru_cache(maxsize=4096)
+def keys_of(name: str) -> tuple[str, str]:
+    """Return the key of a lock and that of its fence memory."""
+    return f"lock:{name}", f"fence:{{lock:{name}}}"
 
 
-def _fence(name: str) -> str:
-    return f"fence:{{lock:{name}}}"
+_WORDS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+def _check_number(places: Sequence[tuple[str, int]]) -> None:
+    if len(places) == 1:
+        raise LockUrlError(
+            f"redlock:// needs three or five independent servers, and this URL names one; for one write redis://{place(*places[0])}"
+        )
+    if len(set(places)) != len(places):
+        twice = next(each for each in places if places.count(each) > 1)
+        raise LockUrlError(f"redlock:// needs different, independent servers, and {place(*twice)} stands there twice")
+    if len(places) % 2 == 0:
+        raise LockUrlError(
+            f"redlock:// needs three or five servers, and this URL names {len(places)}; an even number survives the loss of"
+            " no more servers than one less would: leave one away, or add one"
+        )
 
 
 def _read(url: str, clock: Clock) -> tuple[Micros, list[Node]]:
-    parts = urlsplit(url)
+    parts = split(url)
     places = hosts(parts, 6379)
-    if len(places) < 3 or len(places) % 2 == 0 or len(set(places)) != len(places):
-        raise LockUrlError(
-            "redlock:// needs three or five different, independent servers (an even number helps nobody);"
-            " write redlock://a:6379,b:6379,c:6379, or redis://a:6379 for one"
-        )
-    patience, tls = ANSWER_WITHIN, False
-    for option, value in parse_qsl(parts.query, keep_blank_values=True):
-        if option == "timeout":
-            try:
-                patience = parse_duration(value)
-            except ValueError as problem:
-                raise LockUrlError(f"redlock's timeout: {problem}") from None
-            if not 1000 <= patience <= 60 * SECOND:
-                raise LockUrlError("redlock's timeout is 1ms to 60s; a small part of the shortest ttl is right")
-        elif option == "tls":
-            tls = value.lower() in ("1", "true", "yes")
-        else:
-            raise LockUrlError(f'redlock has no option "{option}"; known: timeout=250ms, tls=true')
+    _check_number(places)
+    given = options(url, ("timeout", "tls"))
+    patience, tls = ANSWER_WITHIN, _WORDS.get(given.get("tls", "false").lower())
+    if tls is None:
+        raise LockUrlError(f"tls={given['tls']} is not possible; write tls=true or tls=false")
+    if "timeout" in given:
+        try:
+            patience = parse_duration(given["timeout"])
+        except ValueError as problem:
+            raise LockUrlError(f"redlock's timeout: {problem}") from None
+        if not 1000 <= patience <= 60 * SECOND:
+            raise LockUrlError("redlock's timeout is 1ms to 60s; a small part of the shortest ttl is right")
     database = parts.path.strip("/")
     if database and not database.isdecimal():
         raise LockUrlError(f'"{database}" is no database number; write redlock://a:6379,b:6379,c:6379/0')

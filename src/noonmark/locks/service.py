@@ -22,6 +22,7 @@ from weakref import WeakValueDictionary
 
 from noonmark.core.model import SECOND, Micros
 from noonmark.locks import keeper as keepers
+from noonmark.locks.errors import within
 from noonmark.locks.keeper import Keeper
 from noonmark.ports.lock import LockError, Locks
 
@@ -42,6 +43,7 @@ class Service:
         keeper: another one than the process's own, for tests; one that is driven ``by_hand`` makes this service work in
             the calling thread.
         pause: waits for a bell, at most so many microseconds; another way of waiting, for tests.
+        dice: returns a number in [0, 1); other ones, for tests that are to repeat exactly.
     """
 
     def __init__(
@@ -50,15 +52,19 @@ class Service:
         *,
         keeper: Keeper | None = None,
         pause: Callable[[threading.Event, Micros], None] | None = None,
+        dice: Callable[[], float] | None = None,
     ) -> None:
         self.locks = locks
         self.keeper = keeper or keepers.shared()
         self.clock = self.keeper.clock
         self.pause = pause or _wait
+        self.dice = dice or _dice
+        self.is_in_use = True
+        """False when whoever wants it next has to ask for it again: it was closed, or left to the parent of a fork."""
         self._mutex = threading.RLock()
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._working = False
-        self._bells: dict[str, list[Callable[[], None]]] = {}
+        self.waiting: dict[str, list[Callable[[], None]]] = {}
 
     # -- the renewal thread ---------------------------------------------------------------------
 
@@ -102,7 +108,7 @@ class Service:
                     return
                 except LockError as error:
                     if not left:
-                        _LOG.warning("the lock %s could not be freed (%s); it frees itself", name, error)
+                        _LOG.warning("the lock %s could not be freed (%s); it frees itself", name, within(error))
                         return
                 self.pause(threading.Event(), round(_FREE_PAUSE * SECOND))
 
@@ -121,42 +127,42 @@ class Service:
         lock was freed in this process, or whoever was first has gone.
         """
         with self._mutex:
-            self._bells.setdefault(name, []).append(ring)
+            self.waiting.setdefault(name, []).append(ring)
         try:
             yield
         finally:
             with self._mutex:
-                rings = self._bells[name]
+                rings = self.waiting[name]
                 was_first = rings[0] is ring
                 rings.remove(ring)
                 following = rings[0] if rings and was_first else None
                 if not rings:
-                    del self._bells[name]
+                    del self.waiting[name]
             if following is not None:
                 following()
 
     def is_first(self, name: str, ring: Callable[[], None]) -> bool:
         """Say whether this is the waiter that asks the service."""
         with self._mutex:
-            rings = self._bells.get(name)
+            rings = self.waiting.get(name)
             return not rings or rings[0] is ring
 
     def ring(self, name: str) -> None:
         """Tell the first who waits for a lock in this process that it is free."""
-        if name in self._bells:
+        if name in self.waiting:
             with self._mutex:
-                rings = self._bells.get(name)
+                rings = self.waiting.get(name)
                 first = rings[0] if rings else None
             if first is not None:
                 first()
 
-    def dice(self) -> float:
-        """Return a number in [0, 1)."""
-        return random.uniform(0, 1)
-
     def renew_now(self, held: Held) -> None:
         """Renew a lock on this service's thread."""
         self.soon(held.renew_quietly)
+
+
+def _dice() -> float:
+    return random.uniform(0, 1)
 
 
 def _wait(bell: threading.Event, length: Micros) -> None:
@@ -172,9 +178,8 @@ _opening = threading.Lock()
 
 def service_at(url: str, open_it: Callable[[str], Locks]) -> Service:
     """Return this process's service at a URL, opened when it is first asked for and closed when the process ends."""
-    key = (
-        f"{os.getcwd()} {url}" if url.startswith("sqlite:///") else url
-    )  # a relative path means another file elsewhere
+    is_relative = url.startswith("sqlite:///") and not url.startswith("sqlite:////")  # another file in another folder
+    key = f"{os.getcwd()} {url}" if is_relative else url
     found = _services.get(key)
     if found is not None:
         return found
@@ -182,6 +187,7 @@ def service_at(url: str, open_it: Callable[[str], Locks]) -> Service:
         found = _services.get(key)
         if found is None:
             found = _services[key] = Service(open_it(url))
+            found.is_in_use = not is_relative
         return found
 
 
@@ -200,6 +206,7 @@ def close() -> None:
         services = list(_services.values())
         _services.clear()
     for service in services:
+        service.is_in_use = False
         with contextlib.suppress(LockError):
             service.locks.close()
 
@@ -207,7 +214,9 @@ def close() -> None:
 def _forget_parent() -> None:
     # The parent's connections stay open, unused: closing them here would end the parent's sessions.
     global _opening
-    _inherited.extend(_services.values())
+    for service in _services.values():
+        service.is_in_use = False
+        _inherited.append(service)
     _services.clear()
     _opening = threading.Lock()
 

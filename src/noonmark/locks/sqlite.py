@@ -18,17 +18,18 @@ import random
 import threading
 import time
 from pathlib import Path
-from typing import cast
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 import apsw
 
 from noonmark.core.model import DAY, SECOND, Micros
-from noonmark.locks import process
 from noonmark.locks.checks import check
 from noonmark.locks.errors import LockUrlError
+from noonmark.locks.urls import options
 from noonmark.ports.clock import Clock, SystemClock
-from noonmark.ports.lock import Grant, LockError, LockUnusable
+from noonmark.ports.folder import make_own_folder
+from noonmark.ports.lock import Grant, LockError, LockUnusable, granted
+from noonmark.ports.process import opened_elsewhere, owner
 
 APPLICATION_ID = 0x4E4F4F4E
 """Stands in the header of every noonmark file ("NOON"): somebody else's database is never altered."""
@@ -51,32 +52,48 @@ CREATE TABLE IF NOT EXISTS noonmark_lock (
   ttl INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID
 """
+# Values go by their places, which SQLite finds faster than names; a verb needs the first four, five or all.
+_NOW, _BOOT_ID, _NAME, _TOKEN, _TTL, _WALL = "?1", "?2", "?3", "?4", "?5", "?6"
 # A lock is alive in its own boot only; where the system names no boot, a lock with far more time left than its ttl is old.
 # "now" was read before the statement waited for its turn.  That may make a dead lock look alive and a new ttl a little
 # shorter, which is harmless; so the second rule needs the margin, or a lock granted during the wait would look old.
 _ALIVE = (
-    "(boot_id = :boot_id AND until > :now"
-    f" AND (:boot_id <> '{NO_BOOT_ID}' OR until <= :now + ttl + {round(4 * PATIENCE * SECOND)}))"
+    f"(boot_id = {_BOOT_ID} AND until > {_NOW}"
+    f" AND ({_BOOT_ID} <> '{NO_BOOT_ID}' OR until <= {_NOW} + ttl + {round(4 * PATIENCE * SECOND)}))"
 )
 # Two renewals may cross while they wait: the one that was asked earlier must not take back what the later one promised.
-_UNTIL = f"CASE WHEN {_ALIVE} AND ttl = :ttl THEN max(until, :now + :ttl) ELSE :now + :ttl END"
+_UNTIL = f"CASE WHEN {_ALIVE} AND ttl = {_TTL} THEN max(until, {_NOW} + {_TTL}) ELSE {_NOW} + {_TTL} END"
 _ACQUIRE = f"""
 INSERT INTO noonmark_lock (name, token, fence, boot_id, until, ttl)
-VALUES (:name, :token, :wall, :boot_id, :now + :ttl, :ttl)
+VALUES ({_NAME}, {_TOKEN}, {_WALL}, {_BOOT_ID}, {_NOW} + {_TTL}, {_TTL})
 ON CONFLICT (name) DO UPDATE SET
-  fence = CASE WHEN token = :token AND {_ALIVE} THEN fence ELSE max(fence + 1, :wall) END,
-  token = :token, boot_id = :boot_id, until = {_UNTIL}, ttl = :ttl
-WHERE token = :token OR NOT {_ALIVE}
+  fence = CASE WHEN token = {_TOKEN} AND {_ALIVE} THEN fence ELSE max(fence + 1, {_WALL}) END,
+  token = {_TOKEN}, boot_id = {_BOOT_ID}, until = {_UNTIL}, ttl = {_TTL}
+WHERE token = {_TOKEN} OR NOT {_ALIVE}
 RETURNING fence
 """
 _RENEW = f"""
-UPDATE noonmark_lock SET until = {_UNTIL}, ttl = :ttl
-WHERE name = :name AND token = :token AND {_ALIVE}
+UPDATE noonmark_lock SET until = {_UNTIL}, ttl = {_TTL}
+WHERE name = {_NAME} AND token = {_TOKEN} AND {_ALIVE}
 RETURNING fence
 """
-_RELEASE = f"UPDATE noonmark_lock SET until = 0 WHERE name = :name AND token = :token AND {_ALIVE} RETURNING fence"
-# The fence is at least the wall time of the grant, so it tells how old a row is.
-_SWEEP = f"DELETE FROM noonmark_lock WHERE NOT {_ALIVE} AND fence < :wall - :kept"
+_RELEASE = f"UPDATE noonmark_lock SET until = 0 WHERE name = {_NAME} AND token = {_TOKEN} AND {_ALIVE} RETURNING fence"
+# The fence is at least the wall time of the grant, so it tells how old a row is.  The third value stands for _NAME.
+_SWEEP = f"DELETE FROM noonmark_lock WHERE NOT {_ALIVE} AND fence < ?3"
+
+
+def open_sqlite(url: str) -> SqliteLocks:
+    """Open the locks at a URL, in a folder of ours that is made if need be.
+
+    Raises:
+        LockUrlError: with what to write instead.
+    """
+    folder = path_of(url).parent
+    try:
+        make_own_folder(folder)
+    except OSError as error:
+        raise LockUrlError(f"{folder} cannot be made: {error.strerror}; choose another path") from None
+    return SqliteLocks(url)
 
 
 def path_of(url: str) -> Path:
@@ -85,16 +102,32 @@ def path_of(url: str) -> Path:
     Raises:
         LockUrlError: with what to write instead.
     """
-    place, _, query = url.partition("://")[2].partition("?")
-    if not place.startswith("/"):
+    place = url.partition("://")[2].partition("?")[0]
+    if place and not place.startswith("/"):
         raise LockUrlError(f"sqlite has no host; write sqlite:///{place} (three slashes; four for an absolute path)")
     name = unquote(place[1:])
     if not name or name == ":memory:" or name.endswith("/") or "\0" in name:
         raise LockUrlError("the URL names no file; write sqlite:///noonmark.db, or memory:// for locks of one process")
-    for option, _value in parse_qsl(query, keep_blank_values=True):
-        if option not in _OF_THE_STORE:
-            raise LockUrlError(f'sqlite has no option "{option}"; write sqlite:///{name}')
+    options(url, (), passed_over=_OF_THE_STORE)
     return Path(name + SUFFIX)
+
+
+class _Way:
+    """A connection, one statement at a time; its cursor is used again, since a new one for each costs as much as locking."""
+
+    __slots__ = ("connection", "cursor", "mutex")
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection, self.cursor, self.mutex = connection, connection.cursor(), threading.Lock()
+
+    def begin_anew(self) -> None:
+        """Give up a statement that was interrupted: half done, it would keep the write lock."""
+        self.cursor.close(True)
+        self.cursor = self.connection.cursor()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close(True)
 
 
 class SqliteLocks:
@@ -110,14 +143,14 @@ class SqliteLocks:
     def __init__(self, url: str, *, clock: Clock | None = None) -> None:
         self._path = path_of(url)
         self.url = f"sqlite:///{os.fspath(self._path).removesuffix(SUFFIX)}"
-        self._clock = clock or SystemClock()
-        self._boot_id = self._clock.boot_id()
-        self._process = process.generation
+        clock = clock or SystemClock()
+        self._boot, self._wall, self._boot_id = clock.boot, clock.wall, clock.boot_id()
+        self._owner = owner()
         self._grants = 0
-        self._mutex, self._renewal_mutex = threading.Lock(), threading.Lock()
-        self._connection = self._open()
+        self._checked = "", ""  # what was asked for last: as a rule it is freed next
+        self._calls = _Way(self._open())
         # Its own, so that a renewal does not stand behind an acquire that waits for somebody's long transaction.
-        self._renewals = self._open()
+        self._renewals = _Way(self._open())
         self._prepare()
 
     def _open(self) -> apsw.Connection:
@@ -131,16 +164,16 @@ class SqliteLocks:
         return connection
 
     def _prepare(self) -> None:
-        connection = self._connection
+        connection = self._calls.connection
         try:
             connection.execute("BEGIN")
-            owner, empty = self._owner(connection)
+            program, empty = self._program(connection)
             connection.execute("ROLLBACK")
-            if owner != APPLICATION_ID and not (empty and owner == 0):
+            if program != APPLICATION_ID and not (empty and program == 0):
                 raise LockUnusable(
                     f"cannot keep locks in {self._path}: it is a database of another program. Name another file."
                 )
-            for each in (connection, self._renewals):
+            for each in (connection, self._renewals.connection):
                 _use_wal(each)
                 each.pragma("synchronous", "OFF" if each.pragma("journal_mode") != "wal" else "NORMAL")
             connection.execute("BEGIN IMMEDIATE")
@@ -156,62 +189,61 @@ class SqliteLocks:
             raise
 
     @staticmethod
-    def _owner(connection: apsw.Connection) -> tuple[int, bool]:
+    def _program(connection: apsw.Connection) -> tuple[int, bool]:
         empty = bool(connection.execute("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)").get)
         return int(connection.pragma("application_id")), empty
 
     def acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Take the lock if it is free; None when somebody holds it."""
         check(name, token, ttl)
+        self._checked = name, token
         self._grants += 1
         if self._grants % _SWEEP_EVERY == 0:
             self._sweep()
-        fence = self._run(_ACQUIRE, name, token, ttl)
-        return None if fence is None else Grant(fence=fence, validity=ttl)
+        way = self._calls
+        with way.mutex:
+            fence = self._run(way, _ACQUIRE, (self._boot(), self._boot_id, name, token, ttl, self._wall()))
+        return None if fence is None else granted(fence, ttl)
 
     def renew(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Count the ttl anew if ``token`` holds the lock; else None."""
         check(name, token, ttl)
-        fence = self._run(_RENEW, name, token, ttl, renewal=True)
+        with self._renewals.mutex:
+            fence = self._run(self._renewals, _RENEW, (self._boot(), self._boot_id, name, token, ttl))
         return None if fence is None else Grant(fence=fence, validity=ttl)
 
     def release(self, name: str, token: str) -> bool:
         """Free the lock if ``token`` holds it."""
-        check(name, token)
-        return self._run(_RELEASE, name, token) is not None
+        checked = self._checked
+        if checked[0] is not name or checked[1] is not token:
+            check(name, token)
+        way = self._calls
+        with way.mutex:
+            return self._run(way, _RELEASE, (self._boot(), self._boot_id, name, token)) is not None
 
     def _sweep(self) -> None:
         """Forget names that nobody has locked for a day: the table stays bounded, the wall clock keeps fences growing."""
-        self._run(_SWEEP, "", "", DAY)
+        with self._calls.mutex:
+            self._run(self._calls, _SWEEP, (self._boot(), self._boot_id, self._wall() - DAY))
 
-    def _run(self, statement: str, name: str, token: str, ttl: Micros = 0, *, renewal: bool = False) -> int | None:
-        if process.generation != self._process:
-            raise LockUnusable(
-                f"{self.url} was opened before this process was forked; open it again in the new process"
-            )
-        clock = self._clock
-        with self._renewal_mutex if renewal else self._mutex:
-            connection = self._renewals if renewal else self._connection
-            values = {
-                "name": name,
-                "token": token,
-                "ttl": ttl,
-                "kept": ttl,
-                "wall": clock.wall(),
-                "now": clock.boot(),
-                "boot_id": self._boot_id,
-            }
-            try:
-                rows = connection.execute(statement, values).fetchall()
-            except apsw.Error as error:
-                raise self._translated(error) from error
-        return cast("int", rows[0][0]) if rows else None
+    def _run(self, way: _Way, statement: str, values: tuple[str | Micros, ...]) -> int | None:
+        """Carry out one statement, in its turn, and return the fence that it tells."""
+        if not self._owner.is_here:
+            raise LockUnusable(opened_elsewhere(self.url))
+        try:
+            fence: int | None = way.cursor.execute(statement, values).get
+        except apsw.Error as error:
+            raise self._translated(error) from error
+        except BaseException:
+            way.begin_anew()
+            raise
+        return fence
 
     def _translated(self, error: apsw.Error) -> LockError:
         said = str(error) or type(error).__name__
         if isinstance(error, (apsw.BusyError, apsw.LockedError)):
-            return LockError(f"{self.url} does not answer: another process holds its write lock for too long")
-        if isinstance(error, apsw.ConnectionClosedError):
+            return LockError(f"{self.url} does not answer: another process holds its write lock for too long.")
+        if isinstance(error, (apsw.ConnectionClosedError, apsw.CursorClosedError)):
             return LockUnusable(f"{self.url} was closed in this process; open it again")
         if isinstance(error, apsw.NotADBError):
             return LockUnusable(f"cannot keep locks in {self._path}: it is no SQLite database. Name another file.")
@@ -227,8 +259,8 @@ class SqliteLocks:
 
     def close(self) -> None:
         """Close the file."""
-        if process.generation == self._process:
-            self._connection.close()
+        if self._owner.is_here:
+            self._calls.close()
             self._renewals.close()
 
 

@@ -11,23 +11,24 @@ ends with the shorter of the two, and a grant cannot be renewed from another pro
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from noonmark.core.model import Micros
 from noonmark.locks.checks import check, drift
-from noonmark.locks.zookeeper_link import Session, answer, length_for, read_url
+from noonmark.locks.zookeeper_link import Session, answer, kazoo_exceptions, length_for, read_url
 from noonmark.locks.zookeeper_sweeper import Entry, Sweeper
 from noonmark.ports.lock import Grant, LockError, LockUnusable
+from noonmark.ports.process import opened_elsewhere, owner
 
 ROOT = "/noonmark/locks"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,18 +39,11 @@ class _Ask:
     token: str
     until: float
     asked: float
-
-    @property
-    def parent(self) -> str:
-        """The node in which the contenders of this lock stand."""
-        return row_of(self.name)
-
-    @property
-    def prefix(self) -> str:
-        """How our nodes begin; the token itself is their content."""
-        return f"lock-{hashlib.sha256(self.token.encode()).hexdigest()[:24]}-"
+    parent: str  # the node in which the contenders of this lock stand
+    prefix: str  # how our nodes begin; the token itself is their content
 
 
+@lru_cache(maxsize=4096)
 def row_of(name: str) -> str:
     """Return the node in which the contenders of a lock stand, whatever its name holds."""
     return f"{ROOT}/{quote(name, safe='').replace('.', '%2E')}"
@@ -69,7 +63,7 @@ class ZooKeeperLocks:
 
     def __init__(self, url: str) -> None:
         self._place = read_url(url)
-        self._pid = os.getpid()
+        self._owner = owner()
         self._guard = threading.Lock()
         self._sessions: dict[Micros, Session] = {}
         self._busy: set[str] = set()
@@ -86,8 +80,7 @@ class ZooKeeperLocks:
     def acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Take the lock if it is free; None when somebody holds it."""
         ask, session = self._begin(name, ttl, token)
-        with self._turn(ask):
-            return self._acquire(ask, session, ttl)
+        return self._in_turn(ask, lambda: self._acquire(ask, session, ttl))
 
     def _acquire(self, ask: _Ask, session: Session, ttl: Micros) -> Grant | None:
         name = ask.name
@@ -103,16 +96,17 @@ class ZooKeeperLocks:
     def renew(self, name: str, ttl: Micros, token: str) -> Grant | None:
         """Count the ttl anew if ``token`` holds the lock through a session of ours; else None."""
         ask, _ = self._begin(name, ttl, token)
-        with self._turn(ask):
-            entry = self._sweeper.get(name, token)
-            return None if entry is None else self._kept(ask, entry, ttl)
+        return self._in_turn(ask, lambda: self._renew(ask, ttl))
+
+    def _renew(self, ask: _Ask, ttl: Micros) -> Grant | None:
+        entry = self._sweeper.get(ask.name, ask.token)
+        return None if entry is None else self._kept(ask, entry, ttl)
 
     def release(self, name: str, token: str) -> bool:
         """Free the lock if ``token`` holds it."""
         check(name, token)
         ask = self._ask(name, token, self._place.timeout)
-        with self._turn(ask):
-            return self._release(ask)
+        return self._in_turn(ask, lambda: self._release(ask))
 
     def _release(self, ask: _Ask) -> bool:
         entry = self._sweeper.get(ask.name, ask.token)
@@ -128,7 +122,7 @@ class ZooKeeperLocks:
 
     def close(self) -> None:
         """End our sessions and threads; what they hold is free at once."""
-        if os.getpid() != self._pid:
+        if not self._owner.is_here:
             return
         with self._guard:
             self._closed = True
@@ -148,23 +142,22 @@ class ZooKeeperLocks:
 
     def _ask(self, name: str, token: str, patience: float) -> _Ask:
         now = time.monotonic()
-        return _Ask(name=name, token=token, until=now + patience, asked=now)
+        prefix = f"lock-{hashlib.sha256(token.encode()).hexdigest()[:24]}-"
+        return _Ask(name=name, token=token, until=now + patience, asked=now, parent=row_of(name), prefix=prefix)
 
-    @contextlib.contextmanager
-    def _turn(self, ask: _Ask) -> Iterator[None]:
+    def _in_turn(self, ask: _Ask, call: Callable[[], T]) -> T:
+        """Make a call when no other with the same token is under way."""
         turn = self._turns[hash((ask.name, ask.token)) % len(self._turns)]
         if not turn.acquire(timeout=max(0.0, ask.until - time.monotonic())):
             raise LockError(f"{self.url} does not answer: an earlier call with this token is still under way.")
         try:
-            yield
+            return call()
         finally:
             turn.release()
 
     def _session(self, length: Micros) -> Session:
-        if os.getpid() != self._pid:
-            raise LockUnusable(
-                f"{self.url} was opened before this process was forked; open it again in the new process"
-            )
+        if not self._owner.is_here:
+            raise LockUnusable(opened_elsewhere(self.url))
         with self._guard:
             if self._closed:
                 raise LockUnusable(f"the locks at {self.url} were closed; open them again")
@@ -180,12 +173,10 @@ class ZooKeeperLocks:
     # -- the row of contenders ------------------------------------------------------------------------
 
     def _children(self, ask: _Ask, session: Session) -> list[str]:
-        from kazoo.exceptions import NoNodeError
-
         client = session.connected(ask.until)
         try:
             return list(answer(self._place, client.get_children_async(ask.parent), ask.until))
-        except NoNodeError:
+        except kazoo_exceptions().NoNodeError:
             return []
 
     def _created(self, ask: _Ask, session: Session, ttl: Micros) -> Grant | None:
@@ -212,8 +203,6 @@ class ZooKeeperLocks:
         return self._grant(entry, ttl)
 
     def _make_node(self, ask: _Ask, client: Any) -> tuple[str, Any]:
-        from kazoo.exceptions import NoNodeError
-
         while True:
             made = client.create_async(
                 f"{ask.parent}/{ask.prefix}", ask.token.encode(), ephemeral=True, sequence=True, include_data=True
@@ -221,19 +210,18 @@ class ZooKeeperLocks:
             try:
                 path, stat = answer(self._place, made, ask.until)
                 return path, stat
-            except NoNodeError:
+            except kazoo_exceptions().NoNodeError:
                 self._make_parent(ask, client)
 
     def _make_parent(self, ask: _Ask, client: Any) -> None:
         """Make the row as a container: the servers remove it some time after its last contender has left."""
-        from kazoo.exceptions import NodeExistsError
         from kazoo.security import OPEN_ACL_UNSAFE
 
         # The folder is everybody's; only what stands in it is ours alone.
         answer(self._place, client.ensure_path_async(ROOT, acl=OPEN_ACL_UNSAFE), ask.until)
         try:
             answer(self._place, _make_container(client, ask.parent), ask.until)
-        except NodeExistsError:
+        except kazoo_exceptions().NodeExistsError:
             return
 
     def _is_oldest(self, ask: _Ask, client: Any, entry: Entry) -> bool:
@@ -249,8 +237,6 @@ class ZooKeeperLocks:
 
     def _kept(self, ask: _Ask, entry: Entry, ttl: Micros) -> Grant | None:
         """Count the ttl of a grant anew.  A write: a read could be answered by a server that lags behind."""
-        from kazoo.exceptions import NoNodeError
-
         client = entry.session.connected(ask.until)
         path = entry.path or self._found(ask, entry.session)
         if path is None or not self._sweeper.is_watched(entry):
@@ -258,7 +244,7 @@ class ZooKeeperLocks:
             return None
         try:
             stat = answer(self._place, client.set_async(path, ask.token.encode()), ask.until)
-        except NoNodeError:
+        except kazoo_exceptions().NoNodeError:
             self._sweeper.forget(entry)
             return None
         if not entry.path:
@@ -297,11 +283,9 @@ class ZooKeeperLocks:
         return self._deleted(ask, session, f"{ask.parent}/{oldest[1]}")
 
     def _deleted(self, ask: _Ask, session: Session, path: str) -> bool:
-        from kazoo.exceptions import NoNodeError
-
         try:
             answer(self._place, session.connected(ask.until).delete_async(path), ask.until)
-        except NoNodeError:
+        except kazoo_exceptions().NoNodeError:
             return False
         return True
 

@@ -14,15 +14,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote
 
 from noonmark.core.durations import parse_duration
 from noonmark.core.model import SECOND, Micros
 from noonmark.core.urls import without_secrets as shown
-from noonmark.locks.errors import LockUrlError
-from noonmark.locks.urls import hosts
+from noonmark.locks import urls
+from noonmark.locks.errors import LockUrlError, no_answer
 from noonmark.ports.lock import LockError, LockUnusable
 
 TIMEOUT = 5.0
@@ -57,41 +57,43 @@ def read_url(url: str) -> Place:
     Raises:
         LockUrlError: with what to write instead.
     """
-    parts = urlsplit(url)
+    parts = urls.split(url)
     if parts.scheme not in ("zookeeper", "zookeepers"):
         raise LockUrlError(f"{shown(url)} names no ZooKeeper; write zookeeper://host:2181,host:2181")
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := sorted(options.keys() - _OPTIONS):
-        known = ", ".join(sorted(_OPTIONS))
-        raise LockUrlError(
-            f"{shown(url)} has an option that ZooKeeper locks do not know: {unknown[0]}; known are {known}"
-        )
-    files = {name: options[name] for name in _FILES if options.get(name)}
-    for name, path in files.items():
-        if not Path(path).is_file():
-            raise LockUrlError(f"{shown(url)} names the file {path} as {name}, and there is none")
+    options = urls.options(url, _OPTIONS)
+    files = urls.files(options, _FILES)
     if (parts.username is None) != (parts.password is None):
         raise LockUrlError(
             f"{shown(url)} names only one of user and password; write zookeeper://user:password@host:2181"
         )
-    try:
-        timeout = float(options.get("timeout", TIMEOUT))
-        session = parse_duration(options["session"]) if "session" in options else None
-    except ValueError as error:
-        raise LockUrlError(f"{shown(url)} cannot be read ({error}); write ?timeout=5&session=10s") from None
-    if not 0 < timeout <= 600 or (session is not None and session < SECOND // 10):
-        raise LockUrlError(f"{shown(url)} asks for a time that is not possible; write ?timeout=5&session=10s")
-    places = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in hosts(parts, 2181))
+    places = [urls.place(host, port) for host, port in urls.hosts(parts, 2181)]
     return Place(
         shown=shown(url),
-        hosts=places + parts.path.rstrip("/"),
+        hosts=",".join(places) + _chroot(parts.path),
         user=None if parts.username is None else unquote(parts.username),
         password=None if parts.password is None else unquote(parts.password),
         secure=parts.scheme == "zookeepers" or bool(files),
         files=files,
-        timeout=timeout,
-        session=session,
+        timeout=urls.seconds(options.get("timeout", str(TIMEOUT)), 0.01, 600),
+        session=_session(options["session"]) if "session" in options else None,
     )
+
+
+def _session(value: str) -> Micros:
+    try:
+        session = parse_duration(value)
+    except ValueError as error:
+        raise LockUrlError(f"session={value} is not possible: {error}") from None
+    if session < SECOND // 10:
+        raise LockUrlError(f"session={value} is too short; write at least 100ms, for example session=10s")
+    return session
+
+
+def _chroot(path: str) -> str:
+    chroot = path.rstrip("/")
+    if "//" in chroot:
+        raise LockUrlError(f'"{path}" is no path in ZooKeeper; write zookeeper://host:2181/team/app')
+    return chroot
 
 
 def length_for(place: Place, ttl: Micros) -> Micros:
@@ -177,6 +179,8 @@ class Session:
         Raises:
             LockError: there is none.
         """
+        if self.client.connected:
+            return self.client
         with self._guard:
             if self._live is None:
                 self._live = self.client.start_async()
@@ -197,6 +201,14 @@ class Session:
             self.client.close()
 
 
+@cache
+def kazoo_exceptions() -> Any:
+    """Return kazoo's errors; to import them once for each answer takes longer than everything else about it."""
+    from kazoo import exceptions
+
+    return exceptions
+
+
 def answer(place: Place, result: Any, until: float) -> Any:
     """Wait for one answer until a moment of the monotonic clock.
 
@@ -204,8 +216,7 @@ def answer(place: Place, result: Any, until: float) -> Any:
         LockError: none came, or the connection or the session was lost meanwhile.
         LockUnusable: we may not do this.
     """
-    from kazoo import exceptions
-
+    exceptions = kazoo_exceptions()
     try:
         return result.get(timeout=max(0.0, until - time.monotonic()))
     except (exceptions.NoAuthError, exceptions.AuthFailedError, exceptions.InvalidACLError) as error:
@@ -217,6 +228,4 @@ def answer(place: Place, result: Any, until: float) -> Any:
         raise  # these are answers
     except (exceptions.KazooException, result._handler.timeout_exception, OSError) as error:
         said = str(error) or type(error).__name__
-        raise LockError(
-            f"{place.shown} does not answer: {said}. Whether the lock was taken is unknown; it frees itself."
-        ) from error
+        raise no_answer(place.shown, said) from error

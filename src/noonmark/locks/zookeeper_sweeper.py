@@ -8,6 +8,7 @@ Rule of the file: one thread, started with the first node and ended by ``close``
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ class Sweeper:
         self._entries: dict[tuple[str, str], Entry] = {}
         self._over: list[Entry] = []  # replaced or given back, not yet removed
         self._thread: threading.Thread | None = None
+        self._wake_at = math.inf
         self._closed = False
 
     def get(self, name: str, token: str) -> Entry | None:
@@ -56,11 +58,17 @@ class Sweeper:
             before = self._entries.get((entry.name, entry.token))
             if before is not None:
                 self._over.append(before)
-                before.until = 0.0
+                before.until = until = 0.0
             self._entries[entry.name, entry.token] = entry
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="noonmark-zookeeper", daemon=True)
                 self._thread.start()
+            self._wake_by(until)
+
+    def _wake_by(self, moment: float) -> None:
+        # Waking the thread costs more than a lock; most locks are gone again long before it would have to act.
+        if moment < self._wake_at:
+            self._wake_at = moment
             self._changed.notify()
 
     def is_watched(self, entry: Entry) -> bool:
@@ -74,7 +82,7 @@ class Sweeper:
             if self._entries.get((entry.name, entry.token)) is not entry or entry.until <= time.monotonic():
                 return False
             entry.until = until
-            self._changed.notify()
+            self._wake_by(until)
             return True
 
     def expire(self, entry: Entry) -> None:
@@ -84,7 +92,7 @@ class Sweeper:
             self._over.append(entry)
             # The caller removes it itself; the sweeper is there for the case that it cannot.
             entry.until = time.monotonic() + 5 * _AGAIN
-            self._changed.notify()
+            self._wake_by(entry.until)
 
     def forget(self, entry: Entry) -> None:
         """Stop watching: the node is gone for sure."""
@@ -127,8 +135,9 @@ class Sweeper:
                 now = time.monotonic()
                 due = [entry for entry in (*self._entries.values(), *self._over) if entry.until <= now]
                 if not due:
-                    upcoming = min((entry.until for entry in (*self._entries.values(), *self._over)), default=None)
-                    self._changed.wait(None if upcoming is None else upcoming - now)
+                    upcoming = [entry.until for entry in (*self._entries.values(), *self._over)]
+                    self._wake_at = min(upcoming, default=math.inf)
+                    self._changed.wait(self._wake_at - now if upcoming else None)
                     continue
                 for entry in due:  # from here on it cannot be renewed: whoever asks is told that it is lost
                     if self._entries.get((entry.name, entry.token)) is entry:

@@ -116,6 +116,7 @@ class Archive(Protocol):
     def import_page(self, source: str, page: Page) -> None:
         """Write a page and remember its cursor, in one transaction; ids, fences and sequence numbers are kept.
 
+        The cursor is whatever the caller wants to find again in ``import_state``; None says that the copy is complete.
         New ids go on above the highest one that was copied, be it only named by another record (``highest_id``).
 
         Raises:

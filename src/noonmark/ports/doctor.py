@@ -6,11 +6,11 @@ not be worked with is refused when the store is opened, in the same words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from noonmark.ports.store import StoreUnusable
+from noonmark.ports.store import Capability, StoreUnusable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,8 @@ class Finding:
 
     ``level``: ``ok`` (as it should be), ``warn`` (it serves, but promises less than it could), ``refuse`` (opening raises
     StoreUnusable until somebody acts).  ``detail`` holds the values that the sentence names, so that the sentence can be
-    told in another language by its code.
+    told in another language by its code.  ``about``: ``durability`` or ``failover`` where the finding tells what this store
+    keeps after a crash, or after a replica took over, so that nobody says it a second time in general words.
     """
 
     code: str  # noun_state, permanent
@@ -27,6 +28,7 @@ class Finding:
     sentence: str  # English: what is, and what it means for the person who relies on this store
     remedy: str = ""  # English: what to do, "" when there is nothing to do
     detail: Mapping[str, Any] = field(default_factory=dict)
+    about: Literal["", "durability", "failover"] = ""
 
 
 @runtime_checkable
@@ -40,6 +42,38 @@ class Diagnoses(Protocol):
             StoreUnreachable: nobody answers.
         """
         ...
+
+
+class StoreAbsent(StoreUnusable):
+    """There is no store at that place yet, and whoever only looks makes none: the place may be a mistyped one.
+
+    ``findings`` and ``promises`` are what could be found out about the server all the same, for ``noonmark doctor``.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    promises: frozenset[Capability] = frozenset()
+
+
+LISTED = 10
+"""Names that are told of what is there instead, at most."""
+
+
+def absent(where: str, kind: str, name: str, others: Collection[str]) -> StoreAbsent:
+    """Return the error for a place without a store.
+
+    Args:
+        where: the store's URL without secrets.
+        kind: the option of the URL that names the place, ``schema`` or ``namespace``.
+        name: of the place.
+        others: names of the places on the same server that hold a store, as far as they were looked for.
+    """
+    known = sorted(others)
+    more = f", +{len(known) - LISTED}" if len(known) > LISTED else ""
+    there = f"there are: {', '.join(known[:LISTED])}{more}" if known else "nor in any other"
+    return StoreAbsent(
+        f"cannot use the store {where}: there is no noonmark in the {kind} {name} ({there}). "
+        f"Looking makes none: name the right one (?{kind}=NAME), or begin here: noonmark store migrate, or a worker."
+    )
 
 
 class StoreRefused(StoreUnusable):

@@ -164,12 +164,22 @@ class SimWorld(World):
             checker.at_end()
 
     def _until(self, moment: Micros) -> None:
-        end = self.begins + moment
-        while self._agenda and self._agenda[0][0] <= end:
-            at, _, act = heapq.heappop(self._agenda)
-            self.advance(max(0, at - self.clock.boot()))
+        self.advance(max(0, self.begins + moment - self.clock.boot()))
+
+    def _next_moment(self) -> Micros | None:
+        """Return when something happens next: what is planned, what was added since, or what a replica waits for."""
+        upcoming = super()._next_moment()
+        if not self._agenda:
+            return upcoming
+        return self._agenda[0][0] if upcoming is None else min(upcoming, self._agenda[0][0])
+
+    def _settle_instant(self) -> None:
+        while self._agenda and self._agenda[0][0] <= self.clock.boot():
+            _, _, act = heapq.heappop(self._agenda)
+            super()._settle_instant()
+            self._raise_errors()
             act()
-        self.advance(max(0, end - self.clock.boot()))
+        super()._settle_instant()
 
     def _make_peace(self) -> None:
         """Nothing goes wrong from here on."""

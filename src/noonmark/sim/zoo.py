@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from noonmark.core import times
 from noonmark.core.model import (
@@ -89,7 +90,7 @@ def tick(dice: random.Random, start: Micros) -> Specimen:
 def daily(dice: random.Random, start: Micros) -> Specimen:
     """A report of a fixed local time that waits for data, within a limit."""
     zone = dice.choice(ZONES)
-    at = times.clock_text(start + dice.randrange(10, 60) * MINUTE, zone)
+    at = _wall_clock(start, zone, dice.randrange(10, 60))
     cron = Cron(expression=f"{int(at[3:5])} {int(at[:2])} * * *", tz=zone)
     catch_up = CatchUp(missed="latest", max_delay=dice.choice((None, 2 * HOUR)), recheck=MINUTE)
     condition = FlagSet(flag="daily.ready:{business_date}")
@@ -214,6 +215,12 @@ def populate(dice: random.Random, start: Micros) -> tuple[Specimen, ...]:
         chosen.add(names.index("daily"))
     chosen.add(names.index("asked"))
     return tuple(SPECIES[index](dice, start) for index in sorted(chosen))
+
+
+def _wall_clock(start: Micros, zone: str, minutes: int) -> str:
+    """Return what a clock on the wall would show so many minutes later if nobody set it: a time that may not exist."""
+    shown = times.local(start, zone).replace(tzinfo=None) + timedelta(minutes=minutes)
+    return f"{shown:%H:%M}"
 
 
 def _job(dice: random.Random, name: str, trigger: Cron | Every | At | OnEvent | Manual, **fields: object) -> Job:

@@ -3,15 +3,22 @@
 Promises: what a replica holds is renewed while that replica runs, and lapses by virtual time when it was killed or stands
 still.
 
-Rule of the file: nothing waits; faults are asked for by name.
+Rule of the file: nothing waits; faults are asked for by name.  Who holds, renews and loses is the product's own
+``locks``, driven by hand: what is tried here is what runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
+from random import Random
 
-from noonmark.core.model import FAR, LockRule, Micros
+from noonmark.core.model import LockRule, Micros
+from noonmark.locks.holding import Lock
+from noonmark.locks.jobs import keep
+from noonmark.locks.keeper import Keeper
 from noonmark.locks.memory import MemoryLocks
+from noonmark.locks.service import Service
 from noonmark.ports.clock import Clock
 from noonmark.ports.lock import Grant, KeptLock, LockError
 from noonmark.testing.clock import VirtualClock
@@ -52,25 +59,16 @@ class ReplicaLocks:
 
     def __init__(self, world: VirtualLocks, replica: str, clock: Clock) -> None:
         self._world = world
-        self.clock = clock  # the replica's own: it may run apart from the lock service's
-        self._replica = replica
-        self._count = 0
-        self.kept: list[_Kept] = []
+        self._keeper = Keeper(clock, by_hand=True)  # the replica's own clock: it may run apart from the service's
+        self._service = Service(
+            _Way(world), keeper=self._keeper, pause=lambda _bell, _length: None, dice=Random(replica).random
+        )
 
     def keep(self, rule: LockRule, name: str, on_lost: Callable[[], None]) -> KeptLock | None:
         """Take the lock and keep it renewed; None when somebody holds it."""
         self._world.asked += 1
-        if self._world.is_away:
-            raise LockError("the virtual lock service is away")
-        self._count += 1
-        token = f"{self._replica}-{self._count}"
-        asked = self.clock.boot()
-        grant = self._world.service.acquire(name, rule.ttl, token)
-        if grant is None:
-            return None
-        kept = _Kept(self, self._world, name, token, rule.ttl, grant, asked, on_lost)
-        self.kept.append(kept)
-        return kept
+        ttl = timedelta(microseconds=rule.ttl)
+        return keep(Lock(name, ttl, find=lambda: self._service, on_lost=on_lost))
 
     def place(self, rule: LockRule) -> str:
         """Return where the rule's lock is."""
@@ -81,59 +79,33 @@ class ReplicaLocks:
 
     def turn(self) -> Micros:
         """Renew what is due; return the boot-clock moment of the next renewal."""
-        for kept in list(self.kept):
-            kept.turn()
-        return min((kept.renew_at for kept in self.kept), default=FAR)
+        return self._keeper.turn()
 
 
-class _Kept:
-    def __init__(
-        self,
-        replica: ReplicaLocks,
-        world: VirtualLocks,
-        name: str,
-        token: str,
-        ttl: Micros,
-        grant: Grant,
-        asked: Micros,
-        on_lost: Callable[[], None],
-    ) -> None:
-        self._replica, self._world = replica, world
-        self._name, self._token, self._ttl, self._on_lost = name, token, ttl, on_lost
-        self.fence = grant.fence
-        self._until = asked + grant.validity
-        self.renew_at = asked + ttl // 3
-        self._was_lost = False
+class _Way:
+    """The memory locks as a replica reaches them: not at all while the service is away."""
 
-    @property
-    def lost(self) -> bool:
-        """True once it is not ours any more, or may not be."""
-        return self._was_lost or self._replica.clock.boot() >= self._until
+    kind, url = MemoryLocks.kind, MemoryLocks.url
 
-    def release(self) -> None:
-        """Give it back."""
-        self.abandon()
-        self._world.service.release(self._name, self._token)
+    def __init__(self, world: VirtualLocks) -> None:
+        self._world = world
 
-    def abandon(self) -> None:
-        """Stop renewing."""
-        if self in self._replica.kept:
-            self._replica.kept.remove(self)
+    def acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
+        """Take the lock if it is free; None when somebody holds it."""
+        return self._reached().acquire(name, ttl, token)
 
-    def turn(self) -> None:
-        """Renew when it is time; say a loss."""
-        now = self._replica.clock.boot()
-        if not self.lost and now < self.renew_at:
-            return
-        grant = None
-        if not self.lost:
-            grant = None if self._world.is_away else self._world.service.renew(self._name, self._ttl, self._token)
-            if self._world.is_away:
-                self.renew_at = min(now + self._ttl // 10, self._until)
-                return
-        if grant is None:
-            self._was_lost = True
-            self.abandon()
-            self._on_lost()
-            return
-        self._until, self.renew_at = now + grant.validity, now + self._ttl // 3
+    def renew(self, name: str, ttl: Micros, token: str) -> Grant | None:
+        """Count the ttl anew if ``token`` holds the lock; else None."""
+        return self._reached().renew(name, ttl, token)
+
+    def release(self, name: str, token: str) -> bool:
+        """Free the lock if ``token`` holds it."""
+        return self._reached().release(name, token)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def _reached(self) -> MemoryLocks:
+        if self._world.is_away:
+            raise LockError("the virtual lock service is away")
+        return self._world.service

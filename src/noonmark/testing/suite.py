@@ -22,6 +22,7 @@ Rule of the file: nothing is skipped that the store does not say it lacks, and w
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import uuid
@@ -72,7 +73,7 @@ class StoreSuite:
     """Whether the store can be copied (``noonmark.ports.archive``)."""
 
     promises: ClassVar[frozenset[Capability] | None] = None
-    """What the store is expected to say that it can; None = whatever it says."""
+    """What the store is expected to say that it can; None = whatever it says, as long as it goes together."""
 
     def open_store(self, name: str, folder: Path, clock: Clock | None = None) -> Store:
         """Open the store under test.
@@ -165,7 +166,9 @@ class StoreSuite:
         contend(store, tmp_path, url=url, workers=self.processes or 3, rounds=self.rounds).check()
 
     def test_the_store_says_what_it_can(self, store: Store) -> None:
-        assert self.promises is None or store.capabilities == self.promises
+        said = store.capabilities
+        check_capabilities(store, said, is_shared=bool(self.processes))
+        assert said == (said if self.promises is None else self.promises)
 
     def test_a_namespace_is_found_again(self, name: str, tmp_path: Path, store: Store) -> None:
         if not self.processes:
@@ -182,6 +185,19 @@ class StoreSuite:
         assert len(ARCHIVE_CASES) == EXPECTED_ARCHIVE_CASES
         names = [str(case) for case in (*CASES, *ARCHIVE_CASES)]
         assert len(set(names)) == len(names)
+
+
+def check_capabilities(store: Store, said: frozenset[Capability], *, is_shared: bool) -> None:
+    """Fail where what a store says of itself cannot be, or is not so."""
+    assert isinstance(said, frozenset), "capabilities is a frozenset"
+    assert all(isinstance(one, Capability) for one in said), f"a capability that nobody knows: {sorted(said)}"
+    assert (Capability.SHARED in said) == is_shared, "processes > 0 in the suite means SHARED, and the other way round"
+    levels = (Capability.DURABLE_PROCESS, Capability.DURABLE_HOST, Capability.DURABLE_FAILOVER)
+    for less, more in itertools.pairwise(levels):
+        assert more not in said or less in said, f"{more} without {less}"
+    assert not {Capability.DURABLE_FAILOVER, Capability.FAILOVER_LOSS} <= said, "durable through a failover, and not"
+    has_outbox = callable(getattr(store, "add_within", None))
+    assert Capability.CALLER_TRANSACTION not in said or has_outbox, "CALLER_TRANSACTION without add_within"
 
 
 def _settings(examples: int) -> settings:

@@ -16,7 +16,7 @@ from noonmark.engine import moving
 from noonmark.faces.cli.__main__ import main
 from noonmark.faces.cli.doctor_words import IN_CHINESE, told
 from noonmark.ports.archive import Page
-from noonmark.ports.store import StoreUnreachable
+from noonmark.ports.store import StoreUnreachable, StoreUnusable
 from noonmark.stores.sqlite import SqliteStore
 from noonmark.testing.archives import make_busy, plain, read_all
 from noonmark.testing.builders import make_worker
@@ -153,6 +153,39 @@ def test_a_copy_that_was_written_to_meanwhile_is_not_called_the_same(
     assert "copy again" in answer.out
 
 
+def test_a_copy_that_was_cut_while_it_compared_is_compared_before_anybody_works_with_it(
+    cli: Noonmark, busy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = moving.differences
+
+    def killed(*_: object) -> list[moving.Difference]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(moving, "differences", killed)
+    assert cli("store", "copy", busy, "sqlite:///b.db", "--go").code == 130
+    monkeypatch.setattr(moving, "differences", compared)
+    assert "not finished" in cli("jobs", "--url", "sqlite:///b.db").err
+    with pytest.raises(StoreUnusable, match="copy into it is not finished"):
+        open_store("sqlite:///b.db")  # so no worker can have run here meanwhile
+    assert cli("doctor", "--url", "sqlite:///b.db").code == 1
+    answer = cli("store", "copy", busy, "sqlite:///b.db", "--go", "--json")
+    assert (answer.code, answer.plain["copied"], answer.plain["same"], answer.plain["done"]) == (0, 0, True, True)
+    assert cli("jobs", "--url", "sqlite:///b.db").code == 0
+    assert records("sqlite:///b.db") == records(busy)
+
+
+def test_a_copy_that_differs_is_nothing_to_work_with_unless_it_is_wanted_as_it_is(
+    cli: Noonmark, busy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moving, "differences", lambda *_: [moving.Difference(kind="ledger", source=2, target=1)])
+    answer = cli("store", "copy", busy, "sqlite:///b.db", "--go", "--json")
+    assert (answer.code, answer.plain["same"], answer.plain["done"]) == (1, False, False)
+    assert cli("jobs", "--url", "sqlite:///b.db").code == 4
+    answer = cli("store", "copy", busy, "sqlite:///b.db", "--go", "--while-workers-run")
+    assert (answer.code, "may be missing" in answer.out) == (1, True)
+    assert cli("jobs", "--url", "sqlite:///b.db").code == 0
+
+
 def test_a_copy_that_ended_before_and_was_written_to_since_says_so(cli: Noonmark, busy: str) -> None:
     cli("store", "copy", busy, "sqlite:///b.db", "--go")
     cli("signal", "later", "--url", "sqlite:///b.db")
@@ -193,6 +226,7 @@ def test_a_copy_onto_itself_or_into_another_namespace_is_refused(cli: Noonmark, 
     ("args", "code"),
     [
         (("copy", "sqlite:///nothing.db", "sqlite:///b.db"), 4),
+        (("copy", "sqlite:///nothing.db?synchronos=FULL", "sqlite:///b.db"), 2),
         (("copy", "sqlite:///a.db", "memory://", "--go"), 4),
         (("copy", "sqlite:///a.db", "sqllite:///b.db", "--go"), 2),
         (("copy", "sqlite:///a.db"), 2),

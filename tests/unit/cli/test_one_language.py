@@ -179,6 +179,9 @@ def test_a_store_that_is_refused_says_why_in_one_language(noonmark: Noonmark, mo
     assert ENGLISH.search(TYPED.sub("", chinese)) is None, chinese
     assert noonmark("jobs").err.startswith("noonmark: cannot use the store redis://h: It drops keys when full. Do not.")
     assert refused(error, "en") == str(error)
+    examined = noonmark("doctor", "--lang", "zh").out
+    assert "allkeys-lru" in examined
+    assert ENGLISH.search(TYPED.sub("", examined.split("✖")[1].splitlines()[0])) is None, examined
 
 
 def test_what_a_lock_said_is_told_in_chinese_in_the_reason_too() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from noonmark.core import codec, lapsed, reasons
 from noonmark.core.conditions import lock_fact, lock_name
-from noonmark.core.decide import LOCK_RECHECK, decide
+from noonmark.core.decide import LOCK_FREED, LOCK_RECHECK, LOCK_SOON, decide
 from noonmark.core.model import DAY, SECOND, CatchUp, Cron, Event, Fact, Job, LockRule, Manual, Origin, State, Verdict
 from noonmark.core.urls import LOCK_KINDS, lock_kind
 from noonmark.testing.builders import make_row
@@ -83,9 +83,28 @@ def test_it_is_asked_again_after_the_rules_recheck_but_at_least_every_five_secon
     assert closing.recheck_at == FRIDAY + SECOND, "never later than the end of the window"
 
 
+def test_who_waits_waits_for_the_fact_that_a_run_raises_when_it_gives_the_lock_back() -> None:
+    job = replace(JOB, lock=replace(LOCK, busy="wait"))
+    assert decided(job, TAKEN).seen["lock:reindex"] == 0
+    moved = Fact(name="lock:reindex", value=TAKEN, version=4, set_at=FRIDAY - SECOND // 4)
+    freed = decide(job, make_row(at=FRIDAY, claimed=True), {"pause:job": GOING, moved.name: moved}, FRIDAY)
+    assert freed.seen["lock:reindex"] == 4
+    assert freed.recheck_at == FRIDAY + LOCK_SOON, "the run's outcome is recorded before the lock is given back"
+    later = FRIDAY + LOCK_FREED
+    gone = decide(job, make_row(at=FRIDAY, claimed=True), {"pause:job": GOING, moved.name: moved}, later)
+    assert gone.recheck_at == later + LOCK_RECHECK
+    assert "lock:reindex" not in decided(job, AWAY).seen
+
+
 def test_a_dry_run_takes_no_lock_and_says_that_it_is_asked_for_at_the_start() -> None:
     decision = decided(value=None)
     assert (decision.event, decision.checks[-1].seen) == (Event.START, "asked at the start")
+
+
+def test_that_somebody_gave_the_lock_back_is_no_answer_to_who_has_it() -> None:
+    decision = decided(JOB, value=True)
+    assert decision.event is Event.START
+    assert decision.checks[-1].seen == "asked at the start"
 
 
 def test_a_takeover_is_a_start_and_waits_for_the_dead_holders_lock() -> None:

@@ -83,6 +83,32 @@ def test_with_busy_wait_it_is_asked_again_until_it_is_free(any_world: MakeWorld)
     assert world.effects[0].at - freed <= 6 * SECOND
 
 
+@pytest.mark.parametrize("ends", ["well", "badly"])
+def test_who_waits_behind_a_run_of_ours_is_woken_when_that_run_gives_the_lock_back(
+    any_world: MakeWorld, ends: str
+) -> None:
+    world = any_world(replicas=2)
+    ended: list[int] = []
+
+    async def hold() -> None:
+        world.effect("hold")
+        await asyncio.sleep(64.2)
+        ended.append(world.now)
+        if ends == "badly":
+            raise ValueError("badly")
+
+    world.job(make_job("hold", lock=LOCK, retry=Retry(max=0)), hold)
+    waiting = make_job("wait", lock=LOCK)
+    world.job(waiting, lambda: world.effect("wait"))
+    world.advance("100ms")
+    world.later(make_job("hold", lock=LOCK, retry=Retry(max=0)), "1s")
+    world.advance("2s")
+    id_ = world.later(waiting, "1s")
+    world.until(lambda: world.row(id_).state is State.SUCCESS, at_most="3m")
+    assert world.effect_names() == ["hold", "wait"]
+    assert world.effects[1].at - ended[0] <= SECOND, "it does not wait for the next asking, five seconds later"
+
+
 def test_what_somebody_asked_for_waits_by_default(any_world: MakeWorld) -> None:
     world = any_world(replicas=1)
     world.locks.take("reindex", HOUR)

@@ -7,10 +7,10 @@ from desk import DIGEST, Desk
 
 from noonmark.core.model import SECOND, Act
 from noonmark.core.times import tzdata_version
-from noonmark.explain.doctor import examine, of_this_machine
+from noonmark.explain.doctor import examine, of_this_machine, promises
 from noonmark.faces.cli.doctor_words import IN_CHINESE
 from noonmark.ports.doctor import Finding, raise_if_refused
-from noonmark.ports.store import StoreUnusable
+from noonmark.ports.store import Capability, StoreUnusable
 from noonmark.testing.builders import make_job, make_worker
 from noonmark.testing.clock import VirtualClock
 
@@ -97,7 +97,17 @@ def test_declared_rules_are_compared_with_those_in_force(desk: Desk) -> None:
 
 
 def test_a_store_that_keeps_nothing_says_so(desk: Desk) -> None:
-    assert found(desk)["durability_none"].level == "warn"
+    told = found(desk)
+    assert told["memory_forgets"].level == "warn"
+    assert "durability_none" not in told, "said once is enough"
+
+
+def test_what_a_store_tells_of_its_durability_is_not_said_again() -> None:
+    own = Finding(code="aof_everysec", level="warn", sentence="Once a second.", about="durability")
+    assert list(promises({Capability.DURABLE_PROCESS}, [own])) == []
+    said = [finding.code for finding in promises({Capability.DURABLE_PROCESS, Capability.FAILOVER_LOSS}, [])]
+    assert said == ["durability_process", "failover_loss"]
+    assert [finding.code for finding in promises(set(), [])] == ["durability_none"]
 
 
 def test_versions_in_use_are_named() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from noonmark.locks import LockTaken, LockUnusable, LockUrlError, lock, open_locks, service
-from noonmark.locks.opening import lock_url
+from noonmark.locks.opening import _KINDS, lock_url
 
 
 @pytest.fixture(autouse=True)
@@ -78,16 +80,34 @@ def test_an_opened_service_can_be_handed_on() -> None:
         ("sqlite:///:memory:", "memory://"),
         ("sqlite:///a%00b", "names no file"),
         ("sqlite:///a.db?cache=shared", 'no option "cache"'),
-        ("redlock://a:1", "three or five"),
-        ("redlock://a:1,b:1", "three or five"),
+        ("redlock://a:1", "this URL names one; for one write redis://a:1"),
+        ("redlock://[::1]", "write redis://[::1]:6379"),
+        ("redlock://a:1,b:1", "this URL names 2"),
         ("redlock://a:1,b:1,c:1,d:1", "even number"),
-        ("redlock://a:1,b:1,a:1", "different"),
+        ("redlock://a:1,b:1,a:1", "a:1 stands there twice"),
         ("redlock://a:1,b:1,c:x", '"c:x" is no host'),
         ("redlock://a:1,b:1,c:1/x", "no database number"),
         ("redlock://a:1,b:1,c:1?timeout=1", "no unit"),
         ("redlock://a:1,b:1,c:1?timeout=2h", "1ms to 60s"),
         ("redlock://a:1,b:1,c:1?quorum=1", 'no option "quorum"'),
-        ("redis://h:port/0", "cannot be read"),
+        ("redis://h:port/0", '"h:port" is no host'),
+        ("redis://", "names no host; write redis://host:6379"),
+        ("redis://a,b", "takes one host"),
+        ("redis://h/0/1", "no database number"),
+        ("redis+cluster://h/3", "one database only"),
+        ("redis+sentinel://h:1/main/x", "no database number"),
+        ("rediss://h?ssl_cert_reqs=maybe", "none, optional or required"),
+        ("rediss://h?ssl_ca_certs=/nowhere", "names the file /nowhere as ssl_ca_certs"),
+        ("redlock://a,b,c?tls=maybe", "tls=true or tls=false"),
+        ("etcd://h/path", "etcd has none"),
+        ("zookeeper://h/a//b", "no path in ZooKeeper"),
+        ("zookeeper://h?session=soon", "session=soon is not possible"),
+        ("postgresql://h:99999/db", '"99999" is no port'),
+        ("postgresql://h/db?kind=advisori", 'no kind "advisori"'),
+        ("postgresql://h/db?kind=", "kind=advisory for session locks"),
+        ("postgres://h/db?kind=row&kind=advisory", 'no kind "row"'),
+        ("memory://shared", "memory:// has no name"),
+        ("sqlite://", "names no file"),
         ("redis://h/zero", "no database number"),
         ("redis://h/0?colour=red", "colour"),
         ("redis+sentinel://h:1,g:1", "names no service"),
@@ -100,8 +120,92 @@ def test_an_opened_service_can_be_handed_on() -> None:
     ],
 )
 def test_what_cannot_be_a_lock_url_is_refused_with_what_to_write(url: str, said: str) -> None:
-    with pytest.raises(LockUrlError, match=said.replace("(", r"\(").replace("?", r"\?")):
+    with pytest.raises(LockUrlError, match=re.escape(said)):
         open_locks(url)
+
+
+EVERY_SCHEME = (
+    "memory://",
+    "sqlite:///a.db",
+    "redis://h",
+    "rediss://h",
+    "valkey://h",
+    "valkeys://h",
+    "redis+sentinel://h/main",
+    "rediss+sentinel://h/main",
+    "redis+cluster://h",
+    "rediss+cluster://h",
+    "redlock://a,b,c",
+    "postgresql://u@h/db",
+    "postgres://h/db",
+    "postgresql://h/db?kind=advisory",
+    "etcd://h",
+    "etcds://h",
+    "zookeeper://h",
+    "zookeepers://h",
+)
+INTERNALS = (
+    "__init__",
+    "keyword argument",
+    "could not convert",
+    "invalid literal",
+    "connect_timeout=",
+    "application_name=",
+)
+
+
+def test_the_list_of_schemes_is_whole() -> None:
+    assert {url.partition("://")[0] for url in EVERY_SCHEME} == set(_KINDS)
+
+
+@pytest.mark.parametrize("url", EVERY_SCHEME)
+@pytest.mark.parametrize(
+    "option", ["colour=red", "kind=advisori", "colour", "=red", "timeout=soon", "timeout=", "timeout=-1", "timeout=nan"]
+)
+def test_an_option_that_nobody_understands_is_refused_for_every_scheme_in_our_words(
+    url: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LockUrlError) as refused:
+        open_locks(f"{url}{'&' if '?' in url else '?'}{option}")
+    said = str(refused.value)
+    name = option.partition("=")[0]
+    assert name in said or "has no options" in said or "no name and no options" in said, said
+    assert not any(word in said for word in INTERNALS), said
+
+
+@pytest.mark.parametrize("url", [url for url in EVERY_SCHEME if not url.startswith(("memory", "sqlite", "postgres"))])
+def test_an_option_stands_once(url: str) -> None:
+    with pytest.raises(LockUrlError, match="stands twice"):
+        open_locks(f"{url}?timeout=5s&timeout=6s")
+
+
+@pytest.mark.parametrize("url", [url for url in EVERY_SCHEME if not url.startswith(("memory", "sqlite"))])
+@pytest.mark.parametrize(
+    ("rest", "said"), [("://[::1", "cannot be read"), ("://h\n/0", "cannot be seen"), ("://h\0", "cannot be seen")]
+)
+def test_a_place_that_cannot_be_read_is_refused_for_every_scheme(url: str, rest: str, said: str) -> None:
+    with pytest.raises(LockUrlError, match=said) as refused:
+        open_locks(url.partition("://")[0] + rest)
+    assert not any(word in str(refused.value) for word in INTERNALS)
+
+
+@pytest.mark.parametrize("empty", ["", " ", "\n"])
+def test_an_empty_url_is_no_lock_on_this_machine(empty: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for call in (lambda: lock("a", at=empty), lambda: open_locks(empty)):
+        with pytest.raises(LockUrlError, match="the lock URL is empty"):
+            call()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_neither_a_url_nor_a_service_is_refused() -> None:
+    wrong: Any
+    for wrong in (b"redis://h", 5, object()):
+        with pytest.raises(TypeError, match="at is a lock URL"):
+            lock("a", at=wrong)
+        with pytest.raises(TypeError, match="a lock URL is text"):
+            open_locks(wrong)
 
 
 @pytest.mark.parametrize(

@@ -28,14 +28,14 @@ from noonmark.faces.cli.demo_place import erase_left, file_url, played_at, serve
 from noonmark.faces.cli.demo_reach import PATIENCE, Patience, patient
 from noonmark.faces.cli.demo_stage import WORKERS, Troupe, command_name, find_app, load, prepare, termination_raises
 from noonmark.faces.cli.demo_words import LONG_QUESTION, QUESTIONS, say
-from noonmark.faces.cli.session import Command, settings_of, sqlite_path
+from noonmark.faces.cli.session import Command, Session, settings_of, sqlite_path
 from noonmark.faces.cli.settings import writes_unicode
 from noonmark.ports.clock import SystemClock
 from noonmark.ports.store import Store, StoreError
 from noonmark.wiring import shown
 
 ZONE = "Asia/Shanghai"
-"""The zone of ResearchCopilot's jobs, and so of every time the demo tells."""
+"""The zone of ResearchCopilot's jobs, and so of every time the demo tells unless ``--tz`` says otherwise."""
 START_PATIENCE = 30
 """Seconds within which the workers must have come up."""
 LEAD: Micros = 2 * SECOND
@@ -77,7 +77,7 @@ def demo(ctx: click.Context, *, no_kill: bool, keep: bool, folder: str, seconds:
             raise problems.Trouble("option_goes_with", option="--erase", other="--url")
         erase_left(server_url(settings.url, left), lang)
         return problems.OK
-    app, url = find_app(), server_url(settings.url) if is_served else ""
+    app, url, zone = find_app(), server_url(settings.url) if is_served else "", Session(settings).zone(ZONE)
     with ExitStack() as stack:
         store = stack.enter_context(played_at(url, lang, erase=not keep)) if url else None  # reached before all else
         place = prepare(Path(folder), keep=keep)
@@ -85,7 +85,7 @@ def demo(ctx: click.Context, *, no_kill: bool, keep: bool, folder: str, seconds:
         if store is None:
             url = file_url(place.folder)
             store = stack.enter_context(played_at(url, lang, erase=False))
-        play = stack.enter_context(_stage(place.folder, app, lang, store, url=url, seconds=seconds))
+        play = stack.enter_context(_stage(place.folder, app, lang, store, url=url, zone=zone, seconds=seconds))
         play.erased = is_served and not keep
         if place.emptied:
             click.echo(say(lang, "replaced", path=place.folder))
@@ -108,6 +108,7 @@ class Play:
     folder: Path
     url: str
     lang: str
+    zone: str
     seconds: int
     begin: Micros
     store: Store
@@ -188,7 +189,7 @@ class Play:
     def _opening(self) -> None:
         pids = "   ".join(f"{name} pid {self.troupe.processes[name].pid}" for name in WORKERS)
         place = self.folder / "noonmark.db" if sqlite_path(self.url) is not None else shown(self.url)
-        click.echo(say(self.lang, "store", path=place, zone=ZONE))
+        click.echo(say(self.lang, "store", path=place, zone=self.zone))
         click.echo(say(self.lang, "workers", workers=pids))
         click.echo(say(self.lang, "app"))
         click.echo("")
@@ -196,7 +197,7 @@ class Play:
     def _ask_questions(self) -> None:
         for question in QUESTIONS[self.lang]:
             self._ask(question)
-        report = times.local(self.begin + REPORT_AFTER, ZONE).strftime("%H:%M:%S")
+        report = times.local(self.begin + REPORT_AFTER, self.zone).strftime("%H:%M:%S")
         self.watcher.note(say(self.lang, "asked"))
         self.watcher.note(say(self.lang, "promised", report=report))
 
@@ -215,10 +216,12 @@ class Play:
     def _closing(self, report: Report, *, kill: bool) -> int:
         click.echo("")
         self.watcher.headed(report.until, say(self.lang, "verify"), report_line(report, self.lang))
-        counts = [f"{count} {word}" for count, word in report_counts(report, self.lang)]
-        self.watcher.below(say(self.lang, "counts", counts=say(self.lang, "comma").join(counts)))
+        for key, ended in (("counts", True), ("under_way", False)):
+            counts = [f"{count} {word}" for count, word in report_counts(report, self.lang, ended=ended)]
+            if counts:
+                self.watcher.below(say(self.lang, key, counts=say(self.lang, "comma").join(counts)))
         if not report.ok:
-            click.echo(report_text(report, Voice(lang=self.lang, zone=ZONE, now=report.until)))
+            click.echo(report_text(report, Voice(lang=self.lang, zone=self.zone, now=report.until)))
         if self.killed and not self.watcher.takeovers:
             click.echo(say(self.lang, "no_takeover", path=self.folder))
         elif not self.killed:
@@ -267,13 +270,13 @@ class Play:
 
 
 @contextmanager
-def _stage(folder: Path, app: Path, lang: str, store: Store, *, url: str, seconds: int) -> Iterator[Play]:
+def _stage(folder: Path, app: Path, lang: str, store: Store, *, url: str, zone: str, seconds: int) -> Iterator[Play]:
     """Set everything up, and take everything down again whatever happens."""
     begin = (SystemClock().wall() + LEAD) // SECOND * SECOND  # whole seconds read better
     start = times.to_datetime(begin)
     data_folder = folder / "researchcopilot"
     scheduler_module = load(app, "researchcopilot.scheduler")
-    patience = Patience(lambda word, lasted: _tell_outage(lang, word, lasted))
+    patience = Patience(lambda word, lasted: _tell_outage(lang, zone, word, lasted))
     store = patient(store, patience)
     troupe = Troupe(
         folder,
@@ -300,13 +303,14 @@ def _stage(folder: Path, app: Path, lang: str, store: Store, *, url: str, second
             folder=folder,
             url=url,
             lang=lang,
+            zone=zone,
             seconds=seconds,
             begin=begin,
             store=store,
             troupe=troupe,
             data=data,
             desk=scheduler_module.desk(sched, data),
-            watcher=Watcher(store, ZONE, lang, names, click.echo, ascii_only=ascii_only),
+            watcher=Watcher(store, zone, lang, names, click.echo, ascii_only=ascii_only),
             names=names,
             patience=patience,
             away=load(app, "researchcopilot.desk").UnavailableError,
@@ -317,7 +321,7 @@ def _stage(folder: Path, app: Path, lang: str, store: Store, *, url: str, second
             sched.close()
 
 
-def _tell_outage(lang: str, word: str, lasted: float) -> None:
+def _tell_outage(lang: str, zone: str, word: str, lasted: float) -> None:
     """By this machine's clock: the store's cannot be read just now."""
-    at = times.local(SystemClock().wall(), ZONE).strftime("%H:%M:%S")
+    at = times.local(SystemClock().wall(), zone).strftime("%H:%M:%S")
     click.echo(f"{at}  --  {say(lang, word, seconds=f'{lasted:.0f}')}")

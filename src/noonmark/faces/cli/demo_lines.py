@@ -81,7 +81,7 @@ class Watcher:
         at = row.ended_at or row.scheduled_for
         late = (row.first_started_at or row.scheduled_for) - row.scheduled_for
         if row.state is not State.SUCCESS:
-            if outcome != "skipped" or row.code not in {"revision_superseded", "range_superseded"}:
+            if row.range_count or outcome != "skipped" or row.code not in {"revision_superseded", "range_superseded"}:
                 self._line(at, self._worker_of(row), row.job, outcome, self._reason(row, at))
             return
         words = say(self._lang, "key", key=row.key)

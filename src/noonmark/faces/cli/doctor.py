@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from noonmark.faces.cli import problems
+from noonmark.faces.cli.doctor_words import refused as why_refused
 from noonmark.faces.cli.doctor_words import told
 from noonmark.faces.cli.session import Command, Session, open_at, settings_of
 
@@ -26,14 +27,16 @@ ASCII_MARKS = {"ok": "+", "warn": "!", "refuse": "x"}
 def doctor(ctx: click.Context, app: str | None) -> int:
     """Examine the store, this machine, the workers and the rules, and say what each finding means.
 
-    APP (or a noonmark.yaml that is here) names the rules that are compared with those in force.  Exit code 1 when
-    something must be mended, 4 when the store does not answer.
+    It makes nothing: of a server that holds no store yet it says what a store there would promise.  APP (or a
+    noonmark.yaml that is here) names the rules that are compared with those in force.  Exit code 1 when something must
+    be mended, 4 when there is no store or it does not answer.
     """
     from noonmark.wiring import shown
 
     here = Session(settings_of(ctx))
     found = _examine(here, app)
     ok = all(finding.level != "refuse" for finding in found)
+    is_absent = any(finding.code == "store_absent" for finding in found)
     plain = {
         "v": 1,
         "store": shown(here.settings.store_url),
@@ -41,15 +44,17 @@ def doctor(ctx: click.Context, app: str | None) -> int:
         "findings": [_plain(finding, here.lang) for finding in found],
     }
     here.emit(plain, lambda: _text(here, found))
+    if is_absent:
+        return problems.UNREACHABLE
     return problems.OK if ok else problems.NO
 
 
 def _examine(here: Session, app: str | None) -> list[Finding]:
     from importlib.metadata import PackageNotFoundError, version
 
-    from noonmark.explain.doctor import examine, of_this_machine
+    from noonmark.explain.doctor import examine, of_this_machine, promises
     from noonmark.ports.clock import SystemClock
-    from noonmark.ports.doctor import Finding
+    from noonmark.ports.doctor import Finding, StoreAbsent
     from noonmark.ports.store import StoreUnusable
 
     try:
@@ -60,8 +65,13 @@ def _examine(here: Session, app: str | None) -> list[Finding]:
     declared = _declared(app)
     try:
         store = open_at(here.settings.store_url, unfinished=True)
+    except StoreAbsent as nothing:
+        if not nothing.findings:
+            raise  # a file that is not there: nothing was found out
+        there = [*nothing.findings, *promises(nothing.promises, nothing.findings)]
+        return [*found, *there, Finding(code="store_absent", level="refuse", sentence=str(nothing))]
     except StoreUnusable as refused:
-        return [*found, Finding(code="store_refused", level="refuse", sentence=str(refused))]
+        return [*found, Finding(code="store_refused", level="refuse", sentence=why_refused(refused, here.lang))]
     try:
         state = store.import_state() if hasattr(store, "import_state") else None
         if state is not None and state.is_under_way:
@@ -88,6 +98,7 @@ def _plain(finding: Finding, lang: str) -> dict[str, object]:
         "level": finding.level,
         "sentence": sentence,
         "remedy": remedy,
+        "about": finding.about,
         "detail": dict(finding.detail),
     }
 

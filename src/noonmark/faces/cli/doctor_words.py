@@ -98,6 +98,7 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
     "fsync_time": ("磁盘确认写入（fsync）用时 {milliseconds} 毫秒。", ""),
     # -- PostgreSQL
     "postgres_server": ("PostgreSQL {version}，schema {schema}（结构版本 {shape}）。", ""),
+    "postgres_version": ("PostgreSQL {version}。", ""),
     "postgres_too_old": ("服务器是 PostgreSQL {version}；noonmark 需要 14 或更新的版本。", "请升级服务器。"),
     "postgres_standby": ("该服务器是备库，只回放另一台服务器：无法写入。", "请在 URL 中写主库。"),
     "postgres_fsync_off": (
@@ -168,12 +169,18 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "服务器不写追加日志（AOF）：进程一结束，上次快照以来（数分钟）的内容全部丢失，包括已接受的任务。",
         "请执行 CONFIG SET appendonly yes 和 CONFIG SET appendfsync everysec（或 always），并写入服务器配置。",
     ),
-    "aof_always": ("服务器先把每次修改写入磁盘再回答。", ""),
-    "aof_everysec": ("服务器每秒写一次磁盘：断电会丢失大约最后一秒。", ""),
-    "aof_no": ("服务器把写盘交给操作系统：断电会丢失大约最后半分钟。", ""),
+    "aof_always": ("服务器先把每次修改写入磁盘再回答：已确认的写入断电后仍在。", ""),
+    "aof_everysec": (
+        "服务器每秒写一次磁盘：已确认的写入在其进程结束后仍在，断电会丢失大约最后一秒。",
+        "若要更强：在服务器上设置 appendfsync always。",
+    ),
+    "aof_no": (
+        "服务器把写盘交给操作系统：已确认的写入在其进程结束后仍在，断电会丢失大约最后半分钟。",
+        "请在服务器上设置 appendfsync everysec 或 always。",
+    ),
     "aof_slow": (
         "durability={durability} 要等磁盘，而 appendfsync {appendfsync} 每秒最多写一次：每次修改都要等这么久。",
-        "请在主库和副本上都设置 appendfsync always。",
+        "请在服务器上设置 appendfsync always。",
     ),
     "aof_required": (
         "URL 要求 durability={durability}，但服务器不写追加日志（AOF）。",
@@ -182,6 +189,14 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
     "waitaof_required": (
         "{server} {version} 没有 durability={durability} 所需的 WAITAOF。",
         "请使用 Redis 7.2 以上或 Valkey，或设置 appendfsync always。",
+    ),
+    "waitaof_early": (
+        "URL 要求 durability={durability}，而 {server} {version} 在写入落盘之前就应答 WAITAOF，除非 appendfsync 为 always。",
+        "请在服务器上设置 appendfsync always，并允许该用户读取它（+config|get）。",
+    ),
+    "replicas_missing": (
+        "URL 要求 durability=failover，需等待 {wanted} 个副本，而有应答的是 {found} 个：任何写入都无法得到确认。",
+        "请为该服务器接上副本（replicaof），或从 URL 去掉 durability=failover。",
     ),
     "replicas_bounded": (
         "复制是异步的：切换主库可能丢失副本上次应答之后接受的内容；min-replicas-to-write {min_replicas_to_write} 使其很短。",

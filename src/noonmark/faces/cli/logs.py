@@ -10,6 +10,8 @@ import logging
 import sys
 from datetime import UTC, datetime
 
+from noonmark.core import times
+from noonmark.core.model import SECOND
 from noonmark.faces.cli.settings import writes_unicode
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -35,17 +37,19 @@ class JsonLines(logging.Formatter):
         return json.dumps(plain, ensure_ascii=not writes_unicode(sys.stderr), default=str)
 
 
-def set_up(*, form: str, level: str) -> None:
+def set_up(*, form: str, level: str, zone: str = "") -> None:
     """Send log records to stderr.
 
     Args:
         form: "text" or "json".
         level: debug, info, warning or error.
+        zone: in which the times of text are told, "" = this machine's; JSON tells UTC.
     """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        JsonLines() if form == "json" else logging.Formatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
-    )
+    text = logging.Formatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
+    if zone:
+        text.converter = lambda at: times.local(round((at or 0) * SECOND), zone).timetuple()
+    handler.setFormatter(JsonLines() if form == "json" else text)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(LEVELS.get(level.lower(), logging.INFO))

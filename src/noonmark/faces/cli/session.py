@@ -1,6 +1,6 @@
 """What every command needs: the store, the time, the voice, and a way to print.
 
-Rule of the file: stdout carries data, stderr carries remarks.  Reads never create a database.
+Rule of the file: stdout carries data, stderr carries remarks.  Reads never create a store.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Session:
 
     @cached_property
     def store(self) -> Store:
-        """The store; a file that is not there is trouble, unless this command may create one."""
+        """The store; one that is not there is trouble, unless this command may create it."""
         return open_at(self.settings.store_url, create=self._create)
 
     @cached_property
@@ -159,25 +159,25 @@ def open_at(url: str, *, create: bool = False, unfinished: bool = False) -> Stor
 
     Args:
         url: where.
-        create: a SQLite file that is not there may be made.
+        create: a store that is not there may be made; else whoever looks at a mistyped place would make one there.
         unfinished: so may a store into which a copy is under way.
     """
-    from noonmark.wiring import open_store, shown
+    from noonmark.wiring import open_store, shown, sqlite_file
 
     if url.startswith("memory:"):
         raise problems.Trouble("memory_store", code=problems.UNREACHABLE)
-    path = sqlite_path(url)
-    if path is not None and not create and not path.exists():
-        raise problems.Trouble("no_store", path=str(path), code=problems.UNREACHABLE)
     try:
-        return open_store(url, unfinished=unfinished)
+        path = sqlite_file(url)
+        if path is not None and not create and not path.exists():
+            raise problems.Trouble("no_store", path=str(path), code=problems.UNREACHABLE)
+        return open_store(url, unfinished=unfinished, create=create)
     except ValueError as error:
         raise problems.not_opened(shown(url), error) from None
 
 
 @contextmanager
 def session(ctx: click.Context, *, create: bool = False) -> Iterator[Session]:
-    """Open a session for a command; ``create`` allows it to make a new database."""
+    """Open a session for a command; ``create`` allows it to make a new store."""
     opened = Session(settings_of(ctx), create=create)
     try:
         yield opened

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import click
 from click.core import ParameterSource
 
-DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
+from noonmark.core.urls import DEFAULT_URL
 
 
 @dataclass(slots=True)

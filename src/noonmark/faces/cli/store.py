@@ -36,8 +36,9 @@ TOLD_EVERY = 1.0
 def store(ctx: click.Context, words: tuple[str, ...], sql: bool, go: bool, while_workers_run: bool) -> int:
     """Bring a store up to date (migrate), or copy everything that FROM holds into the empty store TO (copy).
 
-    copy shows what it would do; with --go it copies, goes on where an earlier call was cut, reads both stores again and
-    compares them.  Exit codes: 1 they are not the same, 3 refused (workers live, or TO holds something else).
+    copy shows what it would do and makes nothing; with --go it copies, goes on where an earlier call was cut, reads both
+    stores again and compares them; until they are the same nobody can work with TO.  Exit codes: 1 they are not the same,
+    3 refused (workers live, or TO holds something else), 4 FROM is not there or one of them does not answer.
     """
     here = Session(settings_of(ctx))
     action, *rest = words
@@ -94,18 +95,32 @@ def _copy(here: Session, start: str, end: str, *, go: bool, while_workers_run: b
     names = {"start": shown(start), "end": shown(end)}
     source = _archived(open_at(start), start)
     try:
-        path = sqlite_path(end)
-        if path is not None and not path.exists():
-            told = _before_the_file_is_made(here, source, names, go=go, while_workers_run=while_workers_run)
+        target = _target(end, create=False)
+        if target is None:
+            told = _before_it_is_made(here, source, names, go=go, while_workers_run=while_workers_run)
             if told is not None:
                 return told
-        target = _archived(open_at(end, create=True, unfinished=True), end)
+            target = _target(end, create=True)
+        assert target is not None, "what may be made is there"
         try:
             return _between(here, source, target, names, go=go, while_workers_run=while_workers_run)
         finally:
             target.close()
     finally:
         source.close()
+
+
+def _target(url: str, *, create: bool) -> Movable | None:
+    """Open where to; None where there is nothing yet and nothing is to be made."""
+    from noonmark.ports.doctor import StoreAbsent
+
+    path = sqlite_path(url)
+    if path is not None and not path.exists() and not create:
+        return None
+    try:
+        return _archived(open_at(url, create=create, unfinished=True), url)
+    except StoreAbsent:
+        return None
 
 
 def _archived(store: Any, url: str) -> Movable:
@@ -118,10 +133,10 @@ def _archived(store: Any, url: str) -> Movable:
     return cast("Movable", store)
 
 
-def _before_the_file_is_made(
+def _before_it_is_made(
     here: Session, source: Movable, names: dict[str, str], *, go: bool, while_workers_run: bool
 ) -> int | None:
-    """Say what would be done, or why not, while the target is a file that is not there; None: make it."""
+    """Say what would be done, or why not, while the target is not there; None: make it."""
     from noonmark.engine.moving import awake
 
     living = () if while_workers_run else awake(source)
@@ -130,7 +145,7 @@ def _before_the_file_is_made(
     counts = dict(source.count_records())
     refused = [here.word("copy_awake", workers=", ".join(living))] if living else []
     plain = {"v": 1, **names, "done": False, "records": counts, "to_copy": sum(counts.values()), "refused": refused}
-    told = [here.word("copy_refused", why=why) for why in refused] or [here.word("copy_new_file")]
+    told = [here.word("copy_refused", why=why) for why in refused] or [here.word("copy_new")]
     here.emit(plain, lambda: _counts_text(here, names, counts, *told))
     if refused:
         return problems.REFUSED
@@ -163,7 +178,7 @@ def _between(
         if not found.is_complete:  # what is there has moved on since, so there is nothing to compare
             here.remark(here.word("copy_dry"))
         return problems.OK
-    return _go(here, source, target, found, plain)
+    return _go(here, source, target, found, plain, as_it_is=while_workers_run)
 
 
 def _refusals(here: Session, found: Plan, *, while_workers_run: bool) -> list[str]:
@@ -181,8 +196,9 @@ def _refusals(here: Session, found: Plan, *, while_workers_run: bool) -> list[st
     return refused
 
 
-def _go(here: Session, source: Movable, target: Movable, found: Plan, plain: dict[str, Any]) -> int:
-    from noonmark.engine.moving import copy, differences
+def _go(here: Session, source: Movable, target: Movable, found: Plan, plain: dict[str, Any], *, as_it_is: bool) -> int:
+    """Copy, compare, and only then let anybody work there, unless the copy is wanted as it is."""
+    from noonmark.engine.moving import copy, differences, finish
 
     total = sum(found.counts.values())
     if abs(found.offset) > SECOND:
@@ -195,7 +211,10 @@ def _go(here: Session, source: Movable, target: Movable, found: Plan, plain: dic
         raise problems.Trouble("copy_value", url=plain["end"], error=str(error), code=problems.REFUSED) from None
     here.remark(here.word("copy_compares"))
     other = differences(source, target)
-    plain |= {"done": True, "copied": copied, "same": not other, "differences": [_plain(each) for each in other]}
+    if not found.is_complete and (as_it_is or not other):
+        finish(source, target)
+    done = found.is_complete or as_it_is or not other
+    plain |= {"done": done, "copied": copied, "same": not other, "differences": [_plain(each) for each in other]}
     here.emit(plain, lambda: _end_text(here, plain, found, other))
     if other:
         return problems.NO
@@ -234,7 +253,7 @@ def _end_text(here: Session, plain: dict[str, Any], found: Plan, other: list[Dif
         here.word("copy_differs", kind=each.kind, source=f"{each.source:,}", target=f"{each.target:,}")
         for each in other
     ]
-    end = "copy_moved_on" if found.is_complete else "copy_failed"
+    end = "copy_moved_on" if found.is_complete else "copy_as_it_is" if plain["done"] else "copy_failed"
     return _counts_text(here, names, found.counts, *lines, here.word(end))
 
 

@@ -28,7 +28,7 @@ STORE_WORDS: dict[str, tuple[str, str]] = {
     # -- copy
     "copy_head": ("from {start}\nto   {end}", "从 {start}\n到 {end}"),
     "copy_nothing": ("no records", "没有记录"),
-    "copy_new_file": ("The file is not there yet; it would be made.", "目标文件还不存在，届时会创建。"),
+    "copy_new": ("The target is not there yet; it would be made.", "目标还不存在，届时会创建。"),
     "copy_empty": ("The target holds nothing.", "目标中没有内容。"),
     "copy_goes_on": (
         "An earlier copy was cut; this one goes on where it stopped.",
@@ -69,8 +69,18 @@ STORE_WORDS: dict[str, tuple[str, str]] = {
         "不一致：{kind}，源中 {source}，目标中 {target}",
     ),
     "copy_failed": (
-        "Something was written to one of the two meanwhile. Stop whoever works there, empty the target, copy again.",
-        "期间有人写入了其中一个存储。请停止相关进程，清空目标后重新复制。",
+        (
+            "Something was written to one of the two meanwhile. Stop whoever works there, empty the target, copy again. "
+            "Until then nobody can work with the target; to take it as it is: the same command with --while-workers-run"
+        ),
+        (
+            "期间有人写入了其中一个存储。请停止相关进程，清空目标后重新复制。"
+            "在此之前目标不能使用；若要照现状使用：同一命令加 --while-workers-run"
+        ),
+    ),
+    "copy_as_it_is": (
+        "The target can be worked with as it is: what was written to the source meanwhile may be missing.",
+        "目标可以照现状使用：期间写入源的内容可能缺失。",
     ),
     "copy_moved_on": (
         "The copy had come to its end before; one of the two was written to since, or already while it was copied.",

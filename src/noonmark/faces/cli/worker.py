@@ -69,7 +69,9 @@ def worker(
     except ValueError as error:
         raise problems.Trouble("bad_grace", error=str(error)) from None
     usual = "debug" if here.settings.verbose else "warning" if here.settings.quiet else "info"
-    logs.set_up(form=log_format or ("json" if here.settings.json else "text"), level=log_level or usual)
+    logs.set_up(
+        form=log_format or ("json" if here.settings.json else "text"), level=log_level or usual, zone=here.zone("")
+    )
     if leash is not None:
         _stop_when_let_go(leash)
     sched = load_app(app, url=here.settings.url or None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from noonmark.core.model import Acted, Added, Occurrence, Origin, State, Verdict
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.deeds import Acknowledged as Word
+from noonmark.sim.history import Call
 
 _ENDED = frozenset({State.SUCCESS, State.FAILED_MANUAL, State.SKIPPED, State.CANCELLED})
 _HOLDS = frozenset({State.PENDING, State.RUNNING, State.FAILED_RETRYING, State.FAILED_MANUAL, State.SUCCESS})
@@ -20,6 +21,16 @@ class Acknowledged(Watch):
     """Compares answers with rows."""
 
     name = "acknowledged"
+
+    def on_call(self, call: Call) -> None:
+        """Look whether a cancel is noted where it was promised."""
+        if call.verb != "act" or call.args[1].kind != "cancel" or self.ground.is_repeat:
+            return
+        for row_id in call.answer.ids if call.answer.outcome in ("requested", "done") else ():
+            row = self.ground.rows[row_id]
+            self.prove("cancels noted")
+            if row.state not in _ENDED and not row.cancel_requested:
+                self.blame("S13", f"r{row_id} was to be cancelled, it is {row.state}, and nothing says so")
 
     def at_end(self) -> None:
         """Look up everything that was acknowledged, and ask of every row who wanted it."""
@@ -109,9 +120,21 @@ class Acknowledged(Watch):
             wanted = events if row.origin is Origin.EVENT else requests
             if row.identity.removeprefix(prefix) not in wanted:
                 self.blame("I8", f"r{row.id} of {row.job}: nobody asked for {row.identity}")
+        self._judge_cancelled_keys()
         done: dict[str, int] = {}
         for row in self.ground.rows.values():
             if row.origin in _ASKED and row.key and row.state in _HOLDS and not row.generation:
                 other = done.setdefault(row.key, row.id)
                 if other != row.id:
                     self.blame("S1", f"r{row.id} and r{other} both stand for {row.key}")
+
+    def _judge_cancelled_keys(self) -> None:
+        """What was cancelled before it was asked for is refused, unless a person insists."""
+        held = {row.key: row for row in self.ground.rows.values() if row.origin is Origin.CANCEL}
+        for row in self.ground.rows.values():
+            cancel = held.get(row.key)
+            if cancel is None or row.origin not in (Origin.LATER, Origin.EVENT) or row.id < cancel.id:
+                continue
+            self.prove("what was cancelled before it was asked for")
+            if row.state is not State.SKIPPED:
+                self.blame("S13", f"r{row.id} is {row.state}, although r{cancel.id} had cancelled {row.key} before")

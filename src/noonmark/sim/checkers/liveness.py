@@ -67,7 +67,7 @@ class Liveness(Watch):
             return
         self.prove("runs taken over in time" if leased.lease is not None else "rows taken in time")
         holder = leased.lease
-        if holder is not None and holder.is_run and self.ground.workers.get(holder.worker, 0) > leased.at:
+        if holder is not None and holder.is_run and holder.worker in self.world.well():
             self.blame("L2", f"r{leased.row.id}: {holder.worker} lost its lease although nothing was wrong")
         if leased.at - due_at > PROMPT + self.world.plan.latency * 4:
             late = leased.at - due_at

@@ -97,6 +97,7 @@ class Occurrences(Watch):
                     ",".join(f"{field}={value}" for field, value in zip(job.each, values, strict=True))
                     for values in product(*job.each.values())
                 ]
+            self._judge_keys(name, [row for series, rows in by_series.items() if series[0] == name for row in rows])
             for subject in subjects:
                 self._judge_series(name, subject, by_series.get((name, subject), []))
         for (name, subject), rows in by_series.items():
@@ -133,6 +134,16 @@ class Occurrences(Watch):
                 self._judge_extra(found)
         self._judge_frontier(name, subject, rows, now)
 
+    def _judge_keys(self, name: str, rows: Sequence[Occurrence]) -> None:
+        """Two moments, or two subjects, are two outcomes, unless the key is about the date alone."""
+        if any("{business_date}" in rule.job.key for rule in self.ground.rules.rules[name]):
+            return
+        seen: dict[str, Occurrence] = {}
+        for row in rows:
+            other = seen.setdefault(row.key, row) if row.key else row
+            if (other.subject, other.scheduled_for) != (row.subject, row.scheduled_for):
+                self.blame("S1", f"r{row.id} and r{other.id} of {name} share the key {row.key}")
+
     def _judge_moment(
         self, name: str, subject: str, moment: Micros, found: list[Occurrence], ranges: list[Occurrence]
     ) -> None:
@@ -149,7 +160,7 @@ class Occurrences(Watch):
             elif (
                 row.state in _OPEN
                 and self.ground.had_quiet
-                and (row.due_at is None or row.due_at <= self.world.store.now() or not row.code)
+                and (row.due_at is None or row.due_at < self.world.store.now() - FRESH or not row.code)
             ):
                 self.blame("I4", f"{what} (r{row.id}) is {row.state} ({row.code}), due at {row.due_at}")
             elif row.state not in _OPEN and not row.verdict and not row.code:

@@ -59,7 +59,7 @@ class Reasons(Watch):
         other = self.ground.rows.get(detail.get("occupant", 0))
         if other is None:
             return False
-        return other.state in _OPEN or (other.ended_at or 0) >= judged.taken_at or judged.before != judged.after
+        return other.state in _OPEN or (other.ended_at or 0) >= judged.taken_at
 
     def _held(self, judged: Judged, row: Occurrence, detail: dict[str, Any]) -> bool:
         del judged

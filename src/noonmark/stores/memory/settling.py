@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from noonmark.core.lifecycle import effective_event, is_end, next_state
-from noonmark.core.model import SECOND, Event, Micros, NewOccurrence, Occurrence, Settled, Settlement, State, Verdict
+from noonmark.core.lifecycle import CANCEL_WITHIN, effective_event, is_end, next_state
+from noonmark.core.model import Event, Micros, NewOccurrence, Occurrence, Settled, Settlement, State, Verdict
 from noonmark.stores.memory.rows import stamped
 from noonmark.stores.memory.tables import Tables
 from noonmark.stores.memory.taking import begin_run
 
-CANCEL_WITHIN: Micros = SECOND
-"""A cancel that was noted between a look and its park is carried out by another look this soon."""
 STARTS = frozenset({Event.START, Event.TAKEOVER})
 OUTCOME_OF_ATTEMPT = {
     State.SUCCESS: "success",

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
+from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import (
-    HOUR,
     Act,
     Acted,
     Activation,
@@ -260,6 +260,7 @@ class MemoryStore:
             Finding(
                 code="memory_forgets",
                 level="warn",
+                about="durability",
                 sentence="The store is in this process's memory: whatever it holds is gone when the process ends.",
                 remedy="Use sqlite:///PATH for a store that stays.",
             )
@@ -299,7 +300,7 @@ class MemoryStore:
         with self._lock:
             now = self.now() if at is None else at
             known = self._answers.get((verb, request_id))
-            if known is not None and now - known[0] < HOUR:
+            if known is not None and now - known[0] < KEPT:
                 return cast(Answer, known[1])
             before = self._earliest()
             answer = run(now)
@@ -320,6 +321,6 @@ class MemoryStore:
         """Answers are kept for an hour; dicts keep their order, so the old ones are in front."""
         while self._answers:
             oldest = next(iter(self._answers))
-            if now - self._answers[oldest][0] < HOUR:
+            if now - self._answers[oldest][0] < KEPT:
                 return
             del self._answers[oldest]

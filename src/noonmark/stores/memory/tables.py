@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from noonmark.core.lifecycle import is_end
+from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING, is_end
 from noonmark.core.model import (
     Added,
     Alert,
@@ -32,10 +32,6 @@ from noonmark.core.model import (
 )
 from noonmark.ports.archive import Import
 from noonmark.stores.memory.rows import made
-
-YIELDING = frozenset({State.SKIPPED, State.CANCELLED})
-"""Holders that give their key up to a person's run or backfill."""
-ASKED_BY_A_PERSON = frozenset({Origin.MANUAL, Origin.BACKFILL})
 
 
 @dataclass(slots=True)

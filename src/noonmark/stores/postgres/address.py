@@ -6,15 +6,18 @@ refused here, before anything is dialled.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import Conninfo
 
-from noonmark.core.urls import CUT_PASSWORD, may_cut_a_password
+from noonmark.core.urls import CUT_PASSWORD, may_cut_a_password, without_secrets
 from noonmark.ports.store import StoreUrlError
 
 DEFAULT_SCHEMA = "noonmark"
@@ -91,7 +94,8 @@ def parse(url: str) -> Address:
     given = parse_qsl(query, keep_blank_values=True)
     own = {name: value for name, value in given if name in _OWN}
     rest = [(name, value) for name, value in given if name not in _OWN]
-    scheme, _, place = head.partition("://")
+    _refuse_unknown(name for name, _ in rest)
+    place = head.partition("://")[2]
     plain = f"postgresql://{place}" + (f"?{urlencode(rest, quote_via=quote)}" if rest else "")
     try:
         known = conninfo_to_dict(plain)
@@ -109,7 +113,7 @@ def parse(url: str) -> Address:
     schema = own.get("schema", DEFAULT_SCHEMA)
     quoted_schema(schema)
     return Address(
-        shown=_shown(scheme, place, given),
+        shown=without_secrets(url),
         conninfo=make_conninfo(**settings),
         schema=schema,
         pooled=_one_of(own, "pooler", {"none": False, "session": False, "transaction": True}, "none"),
@@ -134,13 +138,13 @@ def _count(own: dict[str, str]) -> int:
     return int(said)
 
 
-def _shown(scheme: str, place: str, given: list[tuple[str, str]]) -> str:
-    credentials, at, where = place.rpartition("@")
-    user = credentials.partition(":")[0]
-    hidden = f"{user}:***@" if ":" in credentials else f"{user}{at}"
-    kept = [(name, "***" if name in _SECRETS else value) for name, value in given]
-    asked = f"?{urlencode(kept, quote_via=quote, safe='*/:,')}" if kept else ""
-    return f"{scheme or 'postgresql'}://{hidden}{where}{asked}"
+def _refuse_unknown(names: Iterable[str]) -> None:
+    known = [*_OWN, *(option.keyword.decode() for option in Conninfo.get_defaults() if option.dispchar != b"D")]
+    for name in names:
+        if name not in known and name != "ssl":  # libpq takes ssl=true for sslmode=require
+            close = difflib.get_close_matches(name, known, n=1)
+            meant = f"did you mean {close[0]}? " if close else ""
+            raise StoreUrlError(f'postgresql has no option "{name}"; {meant}known: {", ".join(known)}')
 
 
 def _without(said: str, place: str, given: list[tuple[str, str]]) -> str:

@@ -17,10 +17,11 @@ from psycopg.pq import Format, TransactionStatus
 from psycopg.rows import tuple_row
 
 from noonmark.core import remembered
+from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import SECOND, Added, Micros, NewOccurrence
 from noonmark.stores.postgres import adding, errors, requests, writing
 from noonmark.stores.postgres.address import Address
-from noonmark.stores.postgres.desk import KEPT, Desk, lay
+from noonmark.stores.postgres.desk import Desk, lay
 from noonmark.stores.postgres.exchange import Row
 from noonmark.stores.postgres.link import Session, Statement, as_text, placed
 from noonmark.stores.postgres.transaction import OPEN, Transaction, read_opening

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING
 from noonmark.core.model import OPEN_STATES, Origin, State
 from noonmark.stores.postgres.desk import Claim, Desk, Wanted, lay
 from noonmark.stores.postgres.rows import Line
 
-_YIELDING = frozenset({State.SKIPPED.value, State.CANCELLED.value})
 _OPEN = frozenset(state.value for state in OPEN_STATES)
-_PERSONS = frozenset({Origin.MANUAL, Origin.BACKFILL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ def look(desk: Desk, key: str, origin: Origin, *, again: bool = False, own: int 
     holder, state = claim.occurrence_id, desk.state_of(claim.occurrence_id)
     if holder == own:
         return Holding(None, claim.generation)
-    yields = (again and state not in _OPEN) or (state in _YIELDING and origin in _PERSONS)
+    yields = (again and state not in _OPEN) or (state in YIELDING and origin in ASKED_BY_A_PERSON)
     return Holding(None if yields else holder, claim.generation + 1, state or State.SUCCESS.value)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import psycopg
 
+from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import JobRow, Micros, NewOccurrence
 from noonmark.stores.postgres.arrays import numbers, texts, unescaped
 from noonmark.stores.postgres.exchange import Row
@@ -21,8 +22,6 @@ from noonmark.stores.postgres.link import Param, Repeat, Session, Statement
 from noonmark.stores.postgres.rows import COLUMNS, OWN_COLUMNS, Line, line_from_columns
 from noonmark.stores.postgres.transaction import Transaction
 
-KEPT: Micros = 3_600_000_000
-"""How long first answers count."""
 JOB_COLUMNS = (
     "name, rule, digest, revision, effective_at, paused, pause_version, paused_at, resumed_at, pause_reason, event"
 )

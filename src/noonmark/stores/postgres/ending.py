@@ -9,19 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from noonmark.core.lifecycle import ATTEMPT_ENDS
 from noonmark.core.model import Event, Micros, State, Verdict
 from noonmark.stores.postgres import claims
 from noonmark.stores.postgres.desk import Desk
 from noonmark.stores.postgres.rows import Line
-
-ATTEMPT_ENDS = {
-    State.FAILED_RETRYING: "failed",
-    State.FAILED_MANUAL: "failed",
-    State.CANCELLED: "cancelled",
-    State.PENDING: "handed_back",
-    State.SKIPPED: "failed",
-}
-"""What the attempt under way is called when its row goes to this state; success is told by the row."""
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import psycopg
 
 from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
+from noonmark.stores.postgres.refusals import CAUSES, cause
 
 CONFLICTS = frozenset({"40P01", "40001", "23505", "23502"})
 """Deadlock, serialisation failure, a row (or a request) that another transaction inserted first: the verb is run again."""
@@ -28,9 +29,9 @@ _PASSING = {
     "57P03": ("it is starting up", "Wait a moment."),
 }
 _LASTING = {
-    "28": ("it refuses the credentials", "Check user and password in the URL, and pg_hba.conf on the server."),
-    "3D": ("there is no such database", "Create it (createdb NAME), or name another in the URL."),
-    "42501": ("the user lacks a right", "Grant it, or open the store once as the schema's owner."),
+    "28": CAUSES["credentials"],
+    "3D": CAUSES["database"],
+    "42501": CAUSES["rights"],
     "3F": ("the schema is not there", "Run: noonmark store migrate."),
     "42P01": ("a table of the schema is missing", "Was it dropped?  Restore it from a backup, or name another schema."),
     "42703": ("a column of the schema is missing", "Run: noonmark store migrate."),
@@ -39,16 +40,6 @@ _LASTING = {
     "XX001": ("its data is damaged", "Restore the database from a backup."),
     "XX002": ("an index is damaged", "REINDEX the schema, and look for the cause in the server's log."),
 }
-_REFUSALS = (  # libpq gives no code for a refused connection, only the server's words
-    ("password authentication failed", "28"),
-    ("no password supplied", "28"),
-    ("no pg_hba.conf entry", "28"),
-    ("pg_hba.conf rejects", "28"),
-    ("authentication failed", "28"),
-    ('role "', "28"),
-    ('database "', "3D"),
-)
-
 _LIBPQ_ASKS = " Is the server running on that host and accepting TCP/IP connections?"
 """We ask the same in our own words."""
 
@@ -85,11 +76,10 @@ def translated(where: str, error: psycopg.Error) -> Exception:
 def _lost(where: str, error: psycopg.Error, said: str) -> Exception:
     if isinstance(error, psycopg.DataError):  # the driver refused it: nothing was sent
         return ValueError(f"PostgreSQL cannot hold this value: {said}")
-    if "FATAL" in str(error):
-        for words, code in _REFUSALS:
-            if words in said and (not words.endswith('"') or "does not exist" in said):
-                why, remedy = _LASTING[code]
-                return unusable(where, f"{why} ({said})", remedy)
+    found = cause(error)
+    if found:
+        why, remedy = CAUSES[found]
+        return unusable(where, f"{why} ({said})", remedy)
     return unreachable(where, said or "the connection is gone", "Is the server running, and is this its address?")
 
 

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 
 from noonmark.core.model import SECOND, Micros
 from noonmark.ports.doctor import Finding
+from noonmark.ports.store import Capability
+from noonmark.stores.postgres import durability as reading
 from noonmark.stores.postgres import schema
+from noonmark.stores.postgres.address import Address
 from noonmark.stores.postgres.durability import Durability
-from noonmark.stores.postgres.link import IDLE_IN_TRANSACTION_MS, Session
+from noonmark.stores.postgres.link import IDLE_IN_TRANSACTION_MS, PATIENCE, Session
 
 SKEW: Micros = 2 * SECOND
 MANY_DEAD = 100_000
@@ -66,6 +69,21 @@ def diagnose(session: Session, durability: Durability) -> list[Finding]:
     ]
 
 
+def before_there_is_a_store(address: Address) -> tuple[tuple[Finding, ...], frozenset[Capability]]:
+    """Look at a server in which the schema is not there yet; return findings, and what a store there would promise."""
+    session = Session(address, {}, patience=PATIENCE)
+    try:
+        [(version,)], durability = session.run(
+            lambda asked: (asked.ask(("SELECT current_setting('server_version')", ()))[0], reading.read(asked))
+        )
+    finally:
+        session.close()
+    told = Finding(
+        code="postgres_version", level="ok", sentence=f"PostgreSQL {version}.", detail={"version": str(version)}
+    )
+    return (told, *_of_durability(durability), *_of_place(session)), durability.capabilities
+
+
 def _of_server(session: Session, server: _Server) -> list[Finding]:
     detail = {"version": server.name, "schema": session.address.schema, "shape": schema.version()}
     sentence = "PostgreSQL {version}, schema {schema} (version {shape})."
@@ -99,6 +117,7 @@ def _of_durability(durability: Durability) -> list[Finding]:
             Finding(
                 code="postgres_fsync_off",
                 level="warn",
+                about="durability",
                 sentence="fsync is off: a power cut can lose what was acknowledged, and damage the whole database.",
                 remedy="ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();",
             )
@@ -118,6 +137,7 @@ def _of_durability(durability: Durability) -> list[Finding]:
             Finding(
                 code="postgres_commit_not_awaited",
                 level="warn",
+                about="durability",
                 sentence="synchronous_commit is off: a crash loses what was acknowledged in the last half second or so.",
                 remedy="Set it on for the database: ALTER DATABASE NAME SET synchronous_commit = on;",
             )
@@ -127,6 +147,7 @@ def _of_durability(durability: Durability) -> list[Finding]:
             Finding(
                 code="postgres_failover_loss",
                 level="warn",
+                about="failover",
                 sentence=f"There are {durability.replicas} standbys, and none is waited for: one that takes over may lack "
                 "the last acknowledged writes.",
                 remedy="Set synchronous_standby_names, or accept it.",

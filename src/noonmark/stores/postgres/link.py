@@ -10,7 +10,6 @@ Nothing here waits for ever: the server ends statements, lock waits and idle tra
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -20,6 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 import psycopg
 from psycopg.pq import TransactionStatus
 
+from noonmark.ports.process import owner
 from noonmark.ports.store import StoreUnusable
 from noonmark.stores.postgres import errors
 from noonmark.stores.postgres.address import Address
@@ -253,7 +253,7 @@ class Pool:
         self._free: list[Session] = []
         self._permits = threading.BoundedSemaphore(size)
         self._lock = threading.Lock()
-        self._pid = os.getpid()
+        self._owner = owner()
         self._is_closed = False
 
     def run(self, work: Callable[[Session], Answer]) -> Answer:
@@ -270,7 +270,7 @@ class Pool:
             self._permits.release()
 
     def _borrow(self) -> Session:
-        if os.getpid() != self._pid:
+        if not self._owner.is_here:
             raise self._refusal("it was opened before this process was forked", "Open it again in the new process.")
         if self._is_closed:
             raise self._refusal("it was closed in this process", "Open it again.")
@@ -290,5 +290,5 @@ class Pool:
             self._is_closed = True
             free, self._free = self._free, []
         for session in free:
-            if os.getpid() == self._pid:
+            if self._owner.is_here:
                 session.close()

@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import psycopg
 
+from noonmark.ports.process import owner
 from noonmark.stores.postgres.address import Address
 from noonmark.stores.postgres.link import Wire, dial
 
@@ -35,7 +36,7 @@ class Ear:
         self._callbacks: list[Callable[[], None]] = []
         self._thread: threading.Thread | None = None
         self._bell: tuple[int, int] | None = None
-        self._pid = os.getpid()
+        self._owner = owner()
         self._is_closed = False
         self.hears = False
 
@@ -121,7 +122,7 @@ class Ear:
             self._callbacks.clear()
         if bell is None:
             return
-        if thread is not None and os.getpid() == self._pid and thread is not threading.current_thread():
+        if thread is not None and self._owner.is_here and thread is not threading.current_thread():
             os.write(bell[1], b".")
             thread.join(PROBE_PATIENCE + 1)
         for end in bell:

@@ -8,13 +8,19 @@ from noonmark.stores.postgres.address import parse
 from noonmark.stores.postgres.store import PostgresStore
 
 
-def open_postgres(url: str, *, clock: Clock | None = None) -> PostgresStore:
+def open_postgres(url: str, *, clock: Clock | None = None, create: bool = True) -> PostgresStore:
     """Open the store at a PostgreSQL URL; see ``address.parse`` for its options.
+
+    Args:
+        url: where.
+        clock: replaces the server's clock, for tests only.
+        create: False = a schema that holds no store is told, not made.
 
     Raises:
         StoreUrlError, StoreUnusable, StoreUnreachable: what, why, and what to do.
+        StoreAbsent: there is none, and none was to be made.
     """
-    return PostgresStore(parse(url), clock=clock)
+    return PostgresStore(parse(url), clock=clock, create=create)
 
 
 def migrate(url: str) -> list[str]:

@@ -10,7 +10,7 @@ import itertools
 import json
 from typing import Any
 
-from noonmark.stores.postgres.desk import KEPT
+from noonmark.core.lifecycle import KEPT
 from noonmark.stores.postgres.transaction import Transaction
 
 PRUNED_AT_ONCE, PRUNED_EVERY = 500, 64

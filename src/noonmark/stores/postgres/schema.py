@@ -20,6 +20,7 @@ from typing import Any
 
 import psycopg
 
+from noonmark.ports.doctor import absent
 from noonmark.stores.postgres import errors
 from noonmark.stores.postgres.address import Address, quoted_schema
 from noonmark.stores.postgres.link import Wire, dial, placed
@@ -56,6 +57,10 @@ def version() -> int:
     return migrations()[-1].number
 
 
+_HOMES = (
+    "SELECT n.nspname::text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
+    " WHERE c.relname IN ('meta', 'occurrence', 'ledger') AND c.relkind = 'r' GROUP BY n.nspname HAVING count(*) = 3"
+)
 _HAS_META = (
     "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
     " WHERE n.nspname = $1::text AND c.relname = 'meta')"
@@ -80,15 +85,27 @@ def look(wire: Wire, address: Address) -> Found:
     return Found(int(meta.get("version", 0)), int(meta.get("min_reader", 0)))
 
 
-def prepare(address: Address) -> None:
+def _homes(wire: Wire) -> set[str]:
+    """Return the names of the schemas of this database that look like stores."""
+    return {name for (name,) in wire.execute(_HOMES.encode(), prepare=False).fetchall()}
+
+
+def prepare(address: Address, *, create: bool = True) -> None:
     """See that the server and the schema can serve; bring the schema up to date where the URL allows it.
+
+    Args:
+        address: where.
+        create: make what is not there at all.
 
     Raises:
         StoreUnusable, StoreUnreachable: why not, and what to do.
+        StoreAbsent: the schema holds no store, and none was to be made.
     """
     with _dialled(address) as wire:
         _check_server(wire, address)
         found = look(wire, address)
+        if not create and not found.version:
+            raise absent(address.shown, "schema", address.schema, _homes(wire))
         if found.version < version():
             if not address.migrates:
                 raise errors.unusable(

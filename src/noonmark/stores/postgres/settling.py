@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noonmark.core.lifecycle import effective_event, is_end, next_state
-from noonmark.core.model import SECOND, Event, Micros, Settled, Settlement, State, Verdict
+from noonmark.core.lifecycle import ATTEMPT_ENDS, CANCEL_WITHIN, effective_event, is_end, next_state
+from noonmark.core.model import Event, Micros, Settled, Settlement, State, Verdict
 from noonmark.core.wellformed import STARTS
 from noonmark.stores.postgres import adding, alerts, claims, ending, facts
 from noonmark.stores.postgres.arrays import numbers, texts
@@ -17,9 +17,6 @@ from noonmark.stores.postgres.desk import Desk, Wanted, is_stored
 from noonmark.stores.postgres.link import Statement
 from noonmark.stores.postgres.rows import Line
 from noonmark.stores.postgres.transaction import NOW, Transaction
-
-CANCEL_WITHIN: Micros = SECOND
-"""A cancel that was noted between a look and its park is carried out by another look this soon."""
 
 _ABOUT_KEYS = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value})
 """Verdicts after which somebody looks at a claim that the row has already."""
@@ -255,7 +252,7 @@ def _wait(desk: Desk, line: Line, item: Settlement, state: State, words: tuple[s
             due_at = min(due_at, desk.now + CANCEL_WITHIN)
     else:
         row.result, row.error = item.result, item.error
-        ending.archive(desk, line, ending.ATTEMPT_ENDS[state], item.error)
+        ending.archive(desk, line, ATTEMPT_ENDS[state], item.error)
         if item.event is Event.HAND_BACK and not row.looking:  # a lost attempt stays counted
             row.attempt -= 1
     row.frontier = row.frontier and not _passes_on(line, item)  # its successor takes the flag over

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from noonmark.core import remembered
+from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import (
     Act,
     Acted,
@@ -38,7 +39,7 @@ from noonmark.core.model import (
 from noonmark.core.wellformed import check_act, check_rows, check_settlements
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
-from noonmark.ports.doctor import Finding
+from noonmark.ports.doctor import Finding, StoreAbsent
 from noonmark.ports.store import Capability
 from noonmark.stores.postgres import (
     acting,
@@ -60,7 +61,7 @@ from noonmark.stores.postgres import (
     writing,
 )
 from noonmark.stores.postgres.address import Address
-from noonmark.stores.postgres.desk import KEPT, Desk, Wanted, lay, sit_down
+from noonmark.stores.postgres.desk import Desk, Wanted, lay, sit_down
 from noonmark.stores.postgres.link import URGENT_PATIENCE, Pool, Session
 from noonmark.stores.postgres.listening import Ear
 from noonmark.stores.postgres.transaction import NOW, ClockStep, Transaction
@@ -76,15 +77,21 @@ class PostgresStore:
     Args:
         address: where it is, see ``address.parse``.
         clock: replaces the server's clock, for tests only.
+        create: make the schema where there is none.
 
     Raises:
         StoreUnusable, StoreUnreachable: a person must act first, or the server is away; the message says how.
+        StoreAbsent: there is none, and none was to be made.
     """
 
-    def __init__(self, address: Address, *, clock: Clock | None = None) -> None:
+    def __init__(self, address: Address, *, clock: Clock | None = None, create: bool = True) -> None:
         self._address = address
         self._clock = clock
-        schema.prepare(address)
+        try:
+            schema.prepare(address, create=create)
+        except StoreAbsent as nothing:
+            nothing.findings, nothing.promises = health.before_there_is_a_store(address)
+            raise
         self._pool = Pool(address, address.pool_size)
         self._urgent = Pool(address, 1, patience=URGENT_PATIENCE)
         self._ear = Ear(address)

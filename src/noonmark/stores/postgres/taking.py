@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import Micros, Occurrence, State, Taken
-from noonmark.stores.postgres import desk as _desk
 from noonmark.stores.postgres import writing
 from noonmark.stores.postgres.arrays import numbers, texts, unescaped
 from noonmark.stores.postgres.exchange import Row
@@ -118,7 +118,7 @@ def begin(session: Session, name: str, worker: str, limit: int, fixed: Micros | 
         asked.append((DUE, (fixed, worker, limit)))
         if worker:
             asked.append((DUE_OWN, (fixed, worker, limit)))
-    tx, (outlook, *found) = Transaction.begin(session, name, fixed, *asked, kept=_desk.KEPT)
+    tx, (outlook, *found) = Transaction.begin(session, name, fixed, *asked, kept=KEPT)
     due = [row for rows in found for row in rows]
     due.sort(key=lambda row: (row[_DUE_AT], row[_ID]))
     return Begun(tx, outlook_of(outlook[0]), due[: max(limit, 0)])

@@ -7,6 +7,7 @@ understands it.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -32,6 +33,8 @@ TLS_OPTIONS = (
 )  # fmt: skip
 _NAMESPACE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DURABILITY = ("host", "failover")
+_SWITCHES = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+_CERT_REQS = ("required", "optional", "none")
 
 Kind = Literal["single", "sentinel", "cluster"]
 
@@ -61,7 +64,7 @@ class Address:
 
     def shown(self) -> str:
         """Return the URL without secrets."""
-        user = f"{self.username}@" if self.username else ""
+        user = "***@" if self.username or self.password else ""
         hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in self.hosts)
         place = self.service if self.kind == "sentinel" else str(self.db) if self.db else ""
         if self.kind == "sentinel" and self.db:
@@ -150,7 +153,7 @@ def _options(query: str, *, tls: bool) -> dict[str, Any]:
             meant = f"did you mean {close[0]}? " if close else ""
             raise StoreUrlError(f'redis has no option "{option}"; {meant}known: {", ".join(known)}')
         if option in TLS_OPTIONS:
-            fields["tls"][option] = value.lower() in ("1", "true", "yes") if option == "ssl_check_hostname" else value
+            fields["tls"][option] = _tls_value(option, value)
         elif option.startswith("sentinel_"):
             fields["sentinel"][option.removeprefix("sentinel_")] = value
         else:
@@ -158,6 +161,18 @@ def _options(query: str, *, tls: bool) -> dict[str, Any]:
     if fields.get("durability") != "failover" and "replicas" in fields:
         raise StoreUrlError("replicas=N says how many durability=failover waits for; write both or neither")
     return fields
+
+
+def _tls_value(option: str, value: str) -> Any:
+    if option == "ssl_check_hostname":
+        if value.lower() not in _SWITCHES:
+            raise StoreUrlError(f"{option}={value} is not possible; write {option}=yes or {option}=no")
+        return _SWITCHES[value.lower()]
+    if option == "ssl_cert_reqs" and value not in _CERT_REQS:
+        raise StoreUrlError(f"{option}={value} is not possible; write {' or '.join(_CERT_REQS)}")
+    if option in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile") and not os.path.isfile(value):
+        raise StoreUrlError(f"{option}={value} is not possible; write the path of a file that is there")
+    return value
 
 
 def _value(option: str, value: str) -> Any:
@@ -171,7 +186,7 @@ def _value(option: str, value: str) -> Any:
         if value not in _DURABILITY:
             raise StoreUrlError(
                 f"durability={value} is not possible; use host (wait for the server's disk) or failover (wait for a "
-                "replica's disk too), or leave it out"
+                "replica, too), or leave it out"
             )
         return value
     if option == "replicas":

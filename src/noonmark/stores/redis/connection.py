@@ -8,7 +8,6 @@ in one slot, so even in a cluster there is exactly one server to talk to.
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,11 +17,12 @@ from redis import Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.crc import key_slot
 from redis.retry import Retry
-from redis.sentinel import Sentinel
 
+from noonmark.ports.process import owner
 from noonmark.stores.redis import errors
 from noonmark.stores.redis.address import Address
 from noonmark.stores.redis.scripts import Script
+from noonmark.stores.redis.sentinels import Sentinels
 
 AT_ONCE = 16
 """Calls in flight per link; further threads wait for their turn."""
@@ -92,7 +92,7 @@ class Server:
             "protocol": 2,
         }
         quick |= {"retry": Retry(NoBackoff(), 0), **self._address.sentinel, **self._address.tls}
-        make: Any = Sentinel
+        make: Any = Sentinels
         sentinels = make(list(self._address.hosts), sentinel_kwargs=quick, **self._settings)
         return sentinels.master_for(self._address.service)
 
@@ -118,23 +118,38 @@ class Server:
         raise problem
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """What is waited for before a caller is answered: disks, the server's own and those of replicas."""
+    """What is waited for before a caller is answered: the server's own disk, and replicas that have the write."""
 
-    command: tuple[Any, ...]
-    wanted: tuple[int, ...]
+    disk: bool
+    replicas: int
+    patience: float  # seconds for all of it
 
-    def check(self, reply: Any, url: str) -> None:
+    @property
+    def commands(self) -> list[tuple[Any, ...]]:
+        """The commands that wait, each a part of the patience.
+
+        Replicas are asked with WAIT and not with WAITAOF: they answer it at once, and tell what is on their disks only
+        once a second (ADR 0023).
+        """
+        each = int(self.patience * 1000) // (2 if self.disk and self.replicas else 1)
+        disk = [("WAITAOF", 1, 0, each)] if self.disk else []
+        return [*disk, *([("WAIT", self.replicas, each)] if self.replicas else [])]
+
+    def check(self, replies: Sequence[Any], url: str) -> None:
         """Refuse to call durable what is not.
 
         Raises:
             StoreUnreachable: it took too long; the write is there, and repeating the verb waits again.
         """
-        got = reply if isinstance(reply, list) else [reply]
-        if any(have < want for have, want in zip(got, self.wanted, strict=True)):
+        if self.disk and replies[0][0] < 1:
+            raise errors.unreachable(url, "the server's disk did not confirm the write in time; is it full or busy?")
+        if self.replicas and replies[-1] < self.replicas:
             raise errors.unreachable(
-                url, f"the write was not confirmed in time ({self.command[0]} wanted {self.wanted}, got {got})"
+                url,
+                f"only {replies[-1]} of {self.replicas} replicas confirmed the write in time (durability=failover); is a "
+                "replica away, or its link down?",
             )
 
 
@@ -149,7 +164,7 @@ class Link:
         self._server = Server(address, timeout=timeout or address.timeout, connections=at_once + 2, retries=retries)
         self._turn = threading.BoundedSemaphore(at_once)
         self.wait: Wait | None = None
-        self._pid = os.getpid()
+        self._owner = owner()
         self._closed = False
 
     def run(self, script: Script, at: str, request: str, voice: str, *args: str, durable: bool = False) -> Any:
@@ -209,7 +224,7 @@ class Link:
     def close(self) -> None:
         """Close every connection; later calls are refused."""
         self._closed = True
-        if os.getpid() == self._pid:
+        if self._owner.is_here:
             self._server.close()
 
     def _send(self, client: Any, command: tuple[Any, ...], *, durable: bool) -> Any:
@@ -218,18 +233,18 @@ class Link:
             return client.execute_command(*command)
         with client.pipeline(transaction=False) as pipe:  # one connection: the wait is for what it wrote
             pipe.execute_command(*command)
-            pipe.execute_command(*wait.command)
-            reply, waited = pipe.execute(raise_on_error=False)
-        if isinstance(reply, Exception):
-            raise reply
-        if isinstance(waited, Exception):
-            raise waited
+            for waiting in wait.commands:
+                pipe.execute_command(*waiting)
+            reply, *waited = pipe.execute(raise_on_error=False)
+        for told in (reply, *waited):
+            if isinstance(told, Exception):
+                raise told
         wait.check(waited, self.url)
         return reply
 
     @contextlib.contextmanager
     def _going(self) -> Iterator[None]:
-        if os.getpid() != self._pid:
+        if not self._owner.is_here:
             raise errors.unusable(
                 self.url, "it was opened before this process was forked", "Open the store again in the new process."
             )

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from redis import exceptions
 
 from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
+from noonmark.stores.redis.sentinels import NoPrimary
 
 PASSING = {
     "LOADING": "the server is loading its data",
@@ -38,11 +39,15 @@ FOR_A_PERSON = {
     "WRONGPASS": ("user name or password are wrong", "Correct them in the URL."),
     "NOPERM": (
         "the user lacks a right",
-        "Grant it: ACL SETUSER name ~noonmark:* &noonmark:* +@all -@dangerous +info +config|get.",
+        "Grant it: ACL SETUSER name ~noonmark:* &noonmark:* ~lock:* ~fence:* +@all -@dangerous +info +config|get.",
     ),
     "OOM": (
         "its memory is full",
         "Raise maxmemory, or remove what else lives in this server; nothing of the last change was kept.",
+    ),
+    "CERTIFICATE": (
+        "its certificate is not trusted",
+        "Name the authority that signed it (ssl_ca_certs=FILE), and the host as the certificate does.",
     ),
     "WRONGTYPE": ("a key of this namespace holds something else", "Choose another namespace: ...?namespace=name."),
 }
@@ -62,6 +67,10 @@ def translated(url: str, error: Exception) -> StoreError:
     """Return the store error that says what this error means to a person."""
     said = " ".join(str(error).split()) or type(error).__name__
     word = said.removeprefix("-").split(" ", 1)[0].rstrip(":")
+    if isinstance(error, NoPrimary):
+        return _without_primary(url, error)
+    if "CERTIFICATE_VERIFY_FAILED" in said:
+        return unusable(url, f"its certificate is not trusted ({said})", FOR_A_PERSON["CERTIFICATE"][1])
     if isinstance(error, exceptions.AuthenticationError) or word in ("NOAUTH", "WRONGPASS"):
         why, remedy = FOR_A_PERSON["NOAUTH" if "NOAUTH" in said or "required" in said.lower() else "WRONGPASS"]
         return unusable(url, why, remedy)
@@ -79,6 +88,8 @@ def translated(url: str, error: Exception) -> StoreError:
         return unreachable(url, PASSING["READONLY"])
     if isinstance(error, exceptions.TryAgainError):
         return unreachable(url, PASSING["TRYAGAIN"])
+    if "cannot be used with replica instances" in said:  # WAIT, asked before anything is written
+        return unreachable(url, PASSING["READONLY"])
     if isinstance(error, exceptions.AskError):  # MovedError is one, too
         return unreachable(url, PASSING["MOVED" if isinstance(error, exceptions.MovedError) else "ASK"])
     if isinstance(error, exceptions.ClusterDownError):
@@ -99,6 +110,19 @@ def translated(url: str, error: Exception) -> StoreError:
             url, f"it does not know a command that is needed ({said})", "Use Redis 6.2 or newer, or Valkey."
         )
     return StoreError(f"the store {url} failed: {said}")
+
+
+def _without_primary(url: str, error: NoPrimary) -> StoreError:
+    if error.refused:
+        return unusable(
+            url, "the sentinels refuse the credentials", "Write sentinel_username and sentinel_password into the URL."
+        )
+    if error.known is not None:
+        names = ", ".join(error.known) or "none"
+        return unusable(
+            url, f"the sentinels know no service {error.service} (they know: {names})", "Name one of those in the URL."
+        )
+    return unreachable(url, f"no sentinel names a primary of {error.service} ({error.said})")
 
 
 @contextmanager

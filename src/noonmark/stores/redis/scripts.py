@@ -1,19 +1,29 @@
 """The Lua scripts: read from ``lua/``, put together from what each one uses, known by their SHA-1.
 
 Rule of the file: a script is one file per verb; what several verbs share stands in ``lua/common_*.lua`` and is put in front
-of those that name it in their ``USES`` line.  The life cycle comes from ``core.lifecycle`` and positions from ``layout``,
-so that neither is written twice.
+of those that name it in their ``USES`` line.  The life cycle and its times come from ``core.lifecycle`` and positions from
+``layout``, so that neither is written twice.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from noonmark.core.lifecycle import CANCEL_WINS_OVER, TRANSITIONS
+from noonmark.core.lifecycle import (
+    ASKED_BY_A_PERSON,
+    ATTEMPT_ENDS,
+    CANCEL_WINS_OVER,
+    CANCEL_WITHIN,
+    KEPT,
+    TRANSITIONS,
+    YIELDING,
+)
+from noonmark.core.model import OPEN_STATES
 from noonmark.stores.redis.layout import positions
 
 _USES = re.compile(r"^-- USES: ([a-z ]+)$", re.MULTILINE)
@@ -58,6 +68,24 @@ def _fill(text: str) -> str:
 
 
 def _life_cycle() -> str:
-    steps = ", ".join(f"['{state} {event}'] = '{after}'" for (state, event), after in TRANSITIONS.items())
-    wins = ", ".join(f"{event} = true" for event in sorted(CANCEL_WINS_OVER))
-    return f"local TRANSITIONS = {{ {steps} }}\nlocal CANCEL_WINS_OVER = {{ {wins} }}\n"
+    tables: dict[str, Mapping[str, str]] = {
+        "TRANSITIONS": {f"{state} {event}": after for (state, event), after in TRANSITIONS.items()},
+        "ATTEMPT_ENDS": {str(state): end for state, end in ATTEMPT_ENDS.items()},
+    }
+    sets: dict[str, Iterable[str]] = {
+        "CANCEL_WINS_OVER": CANCEL_WINS_OVER,
+        "OPEN": OPEN_STATES,
+        "YIELDING": YIELDING,
+        "PERSONS": ASKED_BY_A_PERSON,
+    }
+    numbers = {"CANCEL_WITHIN": CANCEL_WITHIN, "REMEMBERED_MS": KEPT // 1000}
+    lines = [
+        *(f"{name} = {{ {', '.join(_entries(table))} }}" for name, table in tables.items()),
+        *(f"{name} = {{ {', '.join(f'{one} = true' for one in sorted(some))} }}" for name, some in sets.items()),
+        *(f"{name} = {value}" for name, value in numbers.items()),
+    ]
+    return "".join(f"local {line}\n" for line in lines)
+
+
+def _entries(table: Mapping[str, str]) -> Iterator[str]:
+    return (f"['{key}'] = '{value}'" for key, value in table.items())

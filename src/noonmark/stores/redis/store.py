@@ -43,6 +43,7 @@ from noonmark.stores.redis import archive, health, reading, wire
 from noonmark.stores.redis.address import Address
 from noonmark.stores.redis.connection import Link, Wait
 from noonmark.stores.redis.scripts import script
+from noonmark.stores.redis.server import look
 from noonmark.stores.redis.wake import Wake
 
 IDLE_REMEMBERED = 256
@@ -301,7 +302,7 @@ class RedisStore:
 
     def diagnose(self) -> list[Finding]:
         """Look at the server as it is now."""
-        return health.findings(health.look(self._main), self._address)
+        return health.findings(look(self._main, self._address), self._address)
 
     def close(self) -> None:
         """Give back sockets and threads."""

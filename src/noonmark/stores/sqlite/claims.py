@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING
 from noonmark.core.model import OPEN_STATES, Origin, State
 from noonmark.stores.sqlite import facts
 from noonmark.stores.sqlite.transaction import Transaction
 
-_YIELDING = frozenset({State.SKIPPED.value, State.CANCELLED.value})
 _OPEN = frozenset(state.value for state in OPEN_STATES)
-_PERSONS = frozenset({Origin.MANUAL, Origin.BACKFILL})
 
 _HOLDER = (
     "SELECT c.occurrence_id, c.generation, o.state FROM claim c LEFT JOIN occurrence o ON o.id = c.occurrence_id"
@@ -50,7 +49,7 @@ def look(tx: Transaction, key: str, origin: Origin, *, again: bool = False, own:
     holder, generation, state = row
     if holder == own:
         return Holding(None, generation)
-    yields = (again and state not in _OPEN) or (state in _YIELDING and origin in _PERSONS)
+    yields = (again and state not in _OPEN) or (state in YIELDING and origin in ASKED_BY_A_PERSON)
     return Holding(None if yields else holder, generation + 1, state or State.SUCCESS.value)
 
 

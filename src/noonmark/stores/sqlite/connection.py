@@ -7,7 +7,6 @@ renewal needs: ordinary verbs let a waiting renewal go first.
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 import apsw
 
 from noonmark.core.model import Micros
+from noonmark.ports.process import owner
 from noonmark.stores.sqlite import alerts, errors, schema
 from noonmark.stores.sqlite.clock import StoreClock, behind_alert
 from noonmark.stores.sqlite.drivers import APSW, AnyConnection, open_connection
@@ -78,7 +78,7 @@ class Link:
         self._courtesy = courtesy
         self._urgent = urgent
         self._lock = threading.Lock()
-        self._pid = os.getpid()
+        self._owner = owner()
         self._connection = connect(path, synchronous, driver)
         if not reader:
             self._connection.set_busy_timeout(0)  # we wait ourselves, and let renewals go first
@@ -118,7 +118,7 @@ class Link:
 
     def _check_process(self) -> None:
         """A connection that crossed a fork destroys the file: both processes would drop each other's locks."""
-        if os.getpid() != self._pid:
+        if not self._owner.is_here:
             raise errors.unusable(
                 self.path, "it was opened before this process was forked", "Open the store again in the new process."
             )
@@ -188,10 +188,12 @@ def _use_wal(connection: AnyConnection) -> None:
             time.sleep(FIRST_NAP * random.uniform(0.5, 10))
 
 
-def prepare(path: Path, synchronous: str, clock: StoreClock, driver: str = APSW) -> None:
-    """Create the file or bring it up to date, and anchor its clock."""
+def prepare(path: Path, synchronous: str, clock: StoreClock, driver: str = APSW, *, create: bool = True) -> None:
+    """Create the file (unless only an existing one is wanted) or bring it up to date, and anchor its clock."""
     if path.is_dir():
         raise errors.unusable(str(path), "it is a directory", "Name a file inside it, such as noonmark.db.")
+    if not create and not _holds_a_store(path, driver):
+        raise errors.absent(str(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -221,6 +223,19 @@ def prepare(path: Path, synchronous: str, clock: StoreClock, driver: str = APSW)
                 raise
         finally:
             connection.close()
+
+
+def _holds_a_store(path: Path, driver: str) -> bool:
+    """Look without touching; an empty file, or a database without any table, is no store yet."""
+    if not path.exists() or path.stat().st_size == 0:
+        return False
+    with errors.translating(str(path)):
+        look = open_connection(path, driver, create=False)
+        try:
+            look.set_busy_timeout(int(PATIENCE * 1000))
+            return not schema.is_empty(look, str(path))
+        finally:
+            look.close()
 
 
 def _connect_when_ours(path: Path, synchronous: str, driver: str) -> AnyConnection:

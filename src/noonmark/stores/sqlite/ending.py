@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from noonmark.core.lifecycle import ATTEMPT_ENDS
 from noonmark.core.model import Occurrence, State, Verdict
 from noonmark.stores.sqlite import attempts, claims, facts
 from noonmark.stores.sqlite.rows import COLUMNS, make
@@ -19,14 +20,6 @@ _END = (
     " waits = 0, verdict = ?, code = ?, detail = ?, result = ?, error = ?, duplicate_of = ?, actor = ?, note = ?,"
     " answered = ? WHERE id = ?"
 )
-ATTEMPT_ENDS = {
-    State.FAILED_RETRYING: "failed",
-    State.FAILED_MANUAL: "failed",
-    State.CANCELLED: "cancelled",
-    State.PENDING: "handed_back",
-    State.SKIPPED: "failed",
-}
-"""What the attempt under way is called when its row goes to this state; success is told by the row."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import apsw
 
+from noonmark.ports.doctor import StoreAbsent
 from noonmark.ports.store import StoreError, StoreFull, StoreUnreachable, StoreUnusable
 
 BUSY = (apsw.BusyError, apsw.LockedError)
@@ -24,6 +25,14 @@ def unusable(path: str, why: str, remedy: str) -> StoreUnusable:
 def unreachable(path: str, why: str, remedy: str) -> StoreUnreachable:
     """Return the error for a store that may come back by itself."""
     return StoreUnreachable(f"the store {path} does not answer: {why}. {remedy}")
+
+
+def absent(path: str) -> StoreAbsent:
+    """Return the error for a file that holds no store, which looking does not make."""
+    return StoreAbsent(
+        f"cannot use the store {path}: there is no noonmark in this file. "
+        "Looking makes none: name the right file, or begin here: noonmark dev APP, or a worker."
+    )
 
 
 def translated(path: str, error: apsw.Error) -> StoreError:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from noonmark.core.model import HOUR, Micros
+from noonmark.core.lifecycle import KEPT
 from noonmark.stores.sqlite.transaction import Reads, Transaction
 
-KEPT: Micros = HOUR
 PRUNED_AT_ONCE, PRUNED_EVERY = 500, 64
 
 

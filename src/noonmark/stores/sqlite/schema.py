@@ -34,6 +34,16 @@ def version() -> int:
     return migrations()[-1][0]
 
 
+def is_empty(connection: AnyConnection, path: str) -> bool:
+    """Return True when the file is a database in which nobody has made anything.
+
+    Raises:
+        StoreUnusable: as ``is_current``.
+    """
+    is_current(connection, path)
+    return _at_one_moment(connection)[2]
+
+
 def is_current(connection: AnyConnection, path: str) -> bool:
     """Return True when nothing is to be migrated.
 

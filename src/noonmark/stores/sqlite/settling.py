@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noonmark.core.lifecycle import effective_event, is_end, next_state
-from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, State, Verdict
+from noonmark.core.lifecycle import ATTEMPT_ENDS, CANCEL_WITHIN, effective_event, is_end, next_state
+from noonmark.core.model import Event, Occurrence, Settled, Settlement, State, Verdict
 from noonmark.core.wellformed import STARTS
 from noonmark.stores.sqlite import adding, alerts, attempts, claims, ending, facts, ledger
 from noonmark.stores.sqlite.ending import Line
 from noonmark.stores.sqlite.transaction import Transaction
-
-CANCEL_WITHIN: Micros = SECOND
-"""A cancel that was noted between a look and its park is carried out by another look this soon."""
 
 SUCCEED = (
     "UPDATE occurrence SET state = 'SUCCESS', due_at = NULL, ended_at = ?1, holder = '', answered = fence,"
@@ -238,7 +235,7 @@ def _wait(tx: Transaction, line: Line, item: Settlement, state: State, words: tu
             due_at = min(due_at, tx.now + CANCEL_WITHIN)
     else:
         result, error = item.result, item.error
-        attempts.archive(tx, row.id, ending.ATTEMPT_ENDS[state], item.error)
+        attempts.archive(tx, row.id, ATTEMPT_ENDS[state], item.error)
         if item.event is Event.HAND_BACK and not row.looking:  # a lost attempt stays counted
             attempt -= 1
     frontier = row.frontier and not _passes_on(row, item)  # its successor takes the flag over

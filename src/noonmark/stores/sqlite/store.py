@@ -77,9 +77,11 @@ class SqliteStore:
             of a process).
         driver: ``apsw``, or ``sqlite3`` for Python's own SQLite; one process must not use both on one file, see
             ``drivers.py``.
+        create: False = a file that holds no store is told, not made.
 
     Raises:
         StoreUnusable: a person must act first; the message says how.
+        StoreAbsent: there is none, and none was to be made.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class SqliteStore:
         clock: Clock | None = None,
         synchronous: str = "FULL",
         driver: str = drivers.APSW,
+        create: bool = True,
     ) -> None:
         if driver not in drivers.DRIVERS:
             raise ValueError(f"driver must be one of {', '.join(drivers.DRIVERS)}, not {driver!r}")
@@ -98,7 +101,7 @@ class SqliteStore:
         self._synchronous = synchronous
         self._clock = StoreClock(clock or SystemClock())
         self._driver = driver
-        prepare(self._path, synchronous, self._clock, driver)
+        prepare(self._path, synchronous, self._clock, driver, create=create)
         courtesy = Courtesy()
         self._main = Link(self._path, synchronous, self._clock, courtesy, driver=driver)
         self._urgent = Link(self._path, synchronous, self._clock, courtesy, urgent=True, driver=driver)

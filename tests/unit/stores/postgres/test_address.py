@@ -59,7 +59,8 @@ def test_several_servers_mean_the_one_that_takes_writes() -> None:
         ("migrate=perhaps", "migrate=no"),
         ("pool_size=0", "from 1 to 64"),
         ("pool_size=many", "from 1 to 64"),
-        ("no_such_option=1", "no PostgreSQL URL"),
+        ("shema=mine", 'no option "shema"; did you mean schema.*known: schema, pooler, migrate, pool_size'),
+        ("ssl_mode=require", "did you mean sslmode"),
     ],
 )
 def test_what_cannot_be_is_refused_with_what_to_write(query: str, said: str) -> None:

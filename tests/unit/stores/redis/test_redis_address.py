@@ -44,7 +44,7 @@ def test_what_is_shown_has_no_secret(url: str) -> None:
 
 
 def test_what_is_shown_says_where_it_is() -> None:
-    assert parse("redis://ada:x@h:1/2?namespace=n").shown() == "redis://ada@h:1/2?namespace=n"
+    assert parse("redis://ada:x@h:1/2?namespace=n").shown() == "redis://***@h:1/2?namespace=n"
     assert parse("redis://[::1]:7000/0").shown() == "redis://[::1]:7000/"
     assert parse("redis+sentinel://h,i:2/main").shown() == "redis+sentinel://h:26379,i:2/main"
 
@@ -61,8 +61,8 @@ def test_a_cluster_names_some_of_its_nodes() -> None:
 
 
 def test_tls_options_belong_to_tls_urls() -> None:
-    address = parse("rediss://h?ssl_ca_certs=/ca.pem&ssl_check_hostname=false")
-    assert address.tls == {"ssl": True, "ssl_ca_certs": "/ca.pem", "ssl_check_hostname": False}
+    address = parse(f"rediss://h?ssl_ca_certs={__file__}&ssl_check_hostname=false")
+    assert address.tls == {"ssl": True, "ssl_ca_certs": __file__, "ssl_check_hostname": False}
     assert parse("valkeys://h").tls == {"ssl": True}
     with pytest.raises(StoreUrlError, match="no option"):
         parse("redis://h?ssl_ca_certs=/ca.pem")
@@ -82,6 +82,9 @@ def test_tls_options_belong_to_tls_urls() -> None:
         ("redis://h?namspace=x", "did you mean namespace"),
         ("redis://h?timeout=soon", "timeout=soon"),
         ("redis://h?durability=always", "durability=always"),
+        ("rediss://h?ssl_cert_reqs=maybe", "required or optional or none"),
+        ("rediss://h?ssl_check_hostname=maybe", "ssl_check_hostname=yes"),
+        ("rediss://h?ssl_ca_certs=/nothing.crt", "a file that is there"),
         ("redis://h?replicas=2", "write both or neither"),
         ("redis://h?durability=failover&replicas=0", "replicas=0"),
     ],

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
 from redis import exceptions
 
 from noonmark.core.model import Query
+from noonmark.ports import process
 from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
 from noonmark.stores.redis import RedisStore, errors, open_redis
 from noonmark.stores.redis.scripts import script
 from noonmark.testing.builders import make_caller_row
-from noonmark.testing.servers import Redis, ServerError, free_port, start_redis
+from noonmark.testing.servers import Redis, ServerError, free_port, start_redis, start_sentinel
 
 PASSING = [
     exceptions.ConnectionError("Connection refused"),
@@ -153,8 +154,7 @@ def test_a_replica_is_refused_until_it_is_primary(server: Redis) -> None:
 
 
 def test_after_a_fork_the_store_is_refused(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    pid = os.getpid()
-    monkeypatch.setattr("os.getpid", lambda: pid + 1)
+    monkeypatch.setattr(process.owner(), "is_here", False)
     with pytest.raises(StoreUnusable, match="forked"):
         store.now()
 
@@ -217,7 +217,34 @@ def test_a_server_that_speaks_tls_is_used_with_its_certificate_and_refused_witho
         assert heard.wait(5)
         assert "rediss://localhost" in store.url
         store.close()
-        with pytest.raises(StoreUnreachable, match="certificate"):
+        with pytest.raises(StoreUnusable, match=r"certificate is not trusted.*ssl_ca_certs=FILE"):
             open_redis(f"rediss://localhost:{server.port}/0")
-        with pytest.raises(StoreUnreachable):
+        with pytest.raises(StoreUnusable, match=r"speaks TLS only.*rediss://"):
             open_redis(f"redis://localhost:{server.port}/0?timeout=1")
+
+
+@pytest.mark.parametrize("scheme", ["rediss", "valkeys", "rediss+cluster", "rediss+sentinel"])
+def test_tls_towards_a_port_without_is_told_within_the_time_that_callers_wait(server: Redis, scheme: str) -> None:
+    place = "m" if "sentinel" in scheme else "0" if "cluster" not in scheme else ""
+    began = time.monotonic()
+    with pytest.raises(StoreUnusable, match=r"speaks without TLS.*redis://"):
+        open_redis(f"{scheme}://127.0.0.1:{server.port}/{place}")
+    assert time.monotonic() - began < 3
+
+
+def test_sentinels_that_name_no_primary_are_told_in_one_sentence() -> None:
+    with start_sentinel(kind="valkey") as pair:
+        with pytest.raises(StoreUnusable, match=r"know no service other \(they know: noonmark\)"):
+            open_redis(pair.url.replace("/noonmark/", "/other/"))
+        pair.sentinels[0].kill()
+        open_redis(pair.url).close()
+    with pytest.raises(StoreUnreachable) as told:
+        open_redis(pair.url)
+    assert str(told.value).count("Connection refused") == 3
+    assert "<redis" not in str(told.value)
+    assert all(f"127.0.0.1:{sentinel.port}" in str(told.value) for sentinel in pair.sentinels)
+
+
+def test_sentinels_with_a_password_ask_for_it() -> None:
+    with start_redis(password="hidden") as guarded, pytest.raises(StoreUnusable, match="sentinel_password"):
+        open_redis(f"redis+sentinel://127.0.0.1:{guarded.port}/main")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
 
+from noonmark.explain.doctor import promises
 from noonmark.ports.store import Capability, StoreUnreachable, StoreUnusable
 from noonmark.stores.redis import health, open_redis
 from noonmark.stores.redis.address import parse
-from noonmark.stores.redis.health import Server
+from noonmark.stores.redis.connection import Wait
+from noonmark.stores.redis.durability import wait_for
+from noonmark.stores.redis.server import Server
 from noonmark.testing.builders import make_caller_row
 from noonmark.testing.servers import Redis, start_redis, start_sentinel
 
@@ -50,7 +54,7 @@ def test_snapshots_alone_are_warned_of() -> None:
 
 
 def test_an_append_only_file_survives_the_process(lasting: Redis) -> None:
-    assert _codes(lasting.url)["aof_everysec"] == "ok"
+    assert _codes(lasting.url)["aof_everysec"] == "warn", "a power cut costs the last second"
     found = _capabilities(lasting.url)
     assert Capability.DURABLE_PROCESS in found
     assert Capability.DURABLE_HOST not in found
@@ -62,16 +66,66 @@ def test_syncing_always_survives_the_host() -> None:
         assert Capability.DURABLE_HOST in _capabilities(server.url)
 
 
-def test_a_caller_who_waits_for_the_disk_survives_the_host(lasting: Redis) -> None:
-    url = f"{lasting.url}?durability=host&namespace=waits"
-    assert Capability.DURABLE_HOST in _capabilities(url)
-    store = open_redis(url)
-    try:
-        first = store.add("a", [make_caller_row("a", at=store.now())])
-        waits = lasting.command("INFO", "commandstats")
-        assert "cmdstat_waitaof" in waits
-        assert store.add("a", [make_caller_row("a", at=store.now())]) == first
-    finally:
+def test_a_disk_is_promised_only_where_the_server_is_to_be_believed(lasting: Redis) -> None:
+    """Valkey 9.1, and Redis before 8.0, answer WAITAOF before the disk has the write, unless appendfsync is always."""
+    for asked in ("host", "failover"):
+        with pytest.raises(StoreUnusable, match=r"WAITAOF before the disk has the write.*appendfsync always"):
+            open_redis(f"{lasting.url}?durability={asked}&namespace=waits")
+    with start_redis(options=ALWAYS) as server:
+        url = f"{server.url}?durability=host"
+        assert Capability.DURABLE_HOST in _capabilities(url)
+        assert "aof_slow" not in _codes(url)
+
+
+@pytest.mark.parametrize(
+    ("durability", "fsync", "commands"),
+    [
+        ("host", "always", None),
+        ("host", "everysec", [("WAITAOF", 1, 0, 4000)]),
+        ("failover&replicas=2", "always", [("WAIT", 2, 4000)]),
+        ("failover", "everysec", [("WAITAOF", 1, 0, 2000), ("WAIT", 1, 2000)]),
+    ],
+)
+def test_what_is_waited_for_is_the_disk_here_and_that_the_replicas_have_it(
+    durability: str, fsync: str, commands: list[tuple[object, ...]] | None
+) -> None:
+    server = Server(name="Redis", version=(8, 0, 3), aof=True, settings={"appendfsync": fsync}, in_step=2)
+    address = parse(f"redis://h?durability={durability}")
+    assert not {finding.code for finding in health.findings(server, address) if finding.level == "refuse"}
+    waits = wait_for(server, address)
+    assert (waits.commands if waits is not None else None) == commands
+
+
+def test_a_disk_that_does_not_confirm_is_told_apart_from_a_replica_that_does_not() -> None:
+    wait = Wait(disk=True, replicas=1, patience=1.0)
+    wait.check([[1, 0], 1], "redis://h")
+    with pytest.raises(StoreUnreachable, match="the server's disk did not confirm"):
+        wait.check([[0, 0], 1], "redis://h")
+    with pytest.raises(StoreUnreachable, match=r"0 of 1 replicas confirmed.*is a replica away"):
+        wait.check([[1, 0], 0], "redis://h")
+
+
+def test_a_replica_that_is_asked_for_and_not_there_is_refused_and_no_doctor_says_otherwise() -> None:
+    with start_redis(options=ALWAYS) as server:
+        url = f"{server.url}?durability=failover"
+        with pytest.raises(StoreUnusable, match=r"waits for 1 replicas, and 0 answer.*replicaof"):
+            open_redis(url)
+        assert server.command("EXISTS", "noonmark:{noonmark}:meta") == 0
+        with start_redis(options={**ALWAYS, "replicaof": f"127.0.0.1 {server.port}"}) as replica:
+            _wait_for_replica(server, replica)
+            store = open_redis(f"{url}&timeout=1")
+            began = time.monotonic()
+            for n in range(5):
+                store.add(f"a{n}", [make_caller_row(f"a{n}", at=store.now())])
+            assert time.monotonic() - began < 2, "a replica is asked what it has, not what it has on its disk"
+            with pytest.raises(StoreUnusable, match="waits for 2 replicas, and 1 answer"):
+                open_redis(f"{url}&replicas=2")
+        with pytest.raises(StoreUnreachable, match="0 of 1 replicas confirmed the write in time"):
+            store.add("b", [make_caller_row("b", at=1)])
+        told = {finding.code: finding for finding in store.diagnose()}
+        assert told["replicas_missing"].level == "refuse"
+        said = promises(store.capabilities, list(told.values()))
+        assert "durability_failover" not in {finding.code for finding in said}
         store.close()
 
 
@@ -133,9 +187,9 @@ def test_a_caller_who_waits_for_a_replica_is_told_when_there_is_none_in_step() -
             assert store.add("a", [row])[0].outcome == "added"
             pair.replica.pause()
             try:
-                with pytest.raises(StoreUnreachable, match="not confirmed"):
+                with pytest.raises(StoreUnreachable, match="0 of 1 replicas confirmed"):
                     store.add("b", [make_caller_row("b", at=store.now())])
-                with pytest.raises(StoreUnreachable, match="not confirmed"):
+                with pytest.raises(StoreUnreachable, match="0 of 1 replicas confirmed"):
                     store.add("b", [make_caller_row("b", at=store.now())])  # the first answer is no safer than before
             finally:
                 pair.replica.resume()

@@ -3,12 +3,6 @@
 -- Inserting never fails because of a key; the loser is recorded.  An end leaves nothing behind that could hold up another
 -- row: no due moment, no slot, no waiting; and no key, where the rule itself took the moment back.
 
--- What the attempt under way is called when its row goes to this state; success is told by the row.
-local ATTEMPT_ENDS = {
-  FAILED_RETRYING = 'failed', FAILED_MANUAL = 'failed', CANCELLED = 'cancelled', PENDING = 'handed_back',
-  SKIPPED = 'failed',
-}
-
 local function insert_duplicate(new, holder, state)
   local refused = {}
   for index = 1, N_BODY do

@@ -5,9 +5,6 @@
 -- very many, in `dups`, where no verb looks.
 
 local entries = {}
-local PERSONS = { manual = true, backfill = true }
-local YIELDING = { SKIPPED = true, CANCELLED = true }
-local OPEN = { PENDING = true, RUNNING = true, FAILED_RETRYING = true }
 
 local function entry_of(key)
   local entry = entries[key]

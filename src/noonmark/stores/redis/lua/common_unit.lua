@@ -198,8 +198,6 @@ end
 
 -- --- remembered answers -------------------------------------------------------------------------------
 
-local REMEMBERED_MS = 3600000
-
 -- Returns the first answer to this request, or nil when it is new.  The touch makes it a write, so that a caller who
 -- then waits for the disk or a replica (WAITAOF, WAIT) waits for the first answer, too.
 local function recall()

@@ -9,7 +9,6 @@
 -- invariant: only the newest fence of a row that somebody holds changes anything; an end is never undone.
 -- USES: unit rows keys ledger facts ending
 
-local CANCEL_WITHIN = SECOND  -- a cancel noted between a look and its park is carried out by another look this soon
 local STARTS = { start = true, takeover = true }
 
 local function answer(outcome, fields)
