@@ -17,7 +17,6 @@ from faults.figures import Outcome
 from faults.site import Site
 from noonmark.core.model import Query
 
-
 FLAGS = ("held_rollback", "restored_epoch")
 """Codes of a ledger line that say of a row: it may have run before."""
 
