@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check conformance format lint types floors bench sim mutants faults lock-pauses clean setup
+.PHONY: demo test check conformance format lint types floors bench sim mutants exhaustive fuzz faults lock-pauses clean setup
 
 setup: $(READY)
 
@@ -53,9 +53,9 @@ bench: $(READY)
 faults: $(READY)
 	@$(BIN)/python -m faults $(FAULTS)
 
-# Worlds decided by a seed, in which everything that can go wrong does: SEEDS=A-B HOURS=1.5 for others.
+# Worlds decided by a seed, in which everything that can go wrong does: SEEDS=A-B HOURS=1.25 for others.
 SEEDS ?= 0-499
-HOURS ?= 1.5
+HOURS ?= 1.25
 sim: $(READY)
 	@$(BIN)/python -m noonmark.sim --seeds $(SEEDS) --hours $(HOURS) --cover
 
@@ -65,6 +65,14 @@ mutants: $(READY)
 
 lock-pauses: $(READY)
 	@$(BIN)/python tests/faults/lockpauses.py
+
+# Every order of the steps of small worlds, deeper than the tests go; DEPTH=n for another depth.
+exhaustive: $(READY)
+	@$(BIN)/python -m noonmark.sim.exhaustive --calm-every 20 $(if $(DEPTH),--depth $(DEPTH))
+
+# Anything at all as rules, cron expressions, keys, durations and URLs; EXAMPLES=n of each (default 20,000).
+fuzz: $(READY)
+	@NOONMARK_FUZZ=$(or $(EXAMPLES),20000) $(BIN)/python -m pytest -q -n $(JOBS) --timeout 3000 tests/fuzz
 
 clean:
 	rm -rf $(VENV) noonmark-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from noonmark.core.lifecycle import is_end
-from noonmark.core.model import Act, Event, NewOccurrence, Settlement, State
+from noonmark.core.model import Act, Event, NewOccurrence, Origin, Settlement, State
 
 STARTS = frozenset({Event.START, Event.TAKEOVER})
 NEED_DUE_AT = frozenset({Event.PARK, Event.FAIL_RETRY, Event.HAND_BACK})
@@ -61,3 +61,13 @@ def check_act(wish: Act) -> None:
     if wish.kind not in ACTS:
         raise ValueError(f"no such act: {wish.kind!r}; there are {', '.join(sorted(ACTS))}")
     check_rows(wish.adds)
+
+
+def derives(item: Settlement, job: str, subject: str) -> bool:
+    """Return True when moments of the series itself come along with an outcome.
+
+    Only the frontier yields any, and by the rule in force.  A store answers ``changed`` where the row is no frontier any
+    more or the revision moved: else a rule that was changed under the look would run moments of its past, or the rule
+    before it moments from after its end.
+    """
+    return any(new.origin is Origin.SCHEDULE and (new.job, new.subject) == (job, subject) for new in item.adds)

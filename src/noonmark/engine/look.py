@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,6 +35,7 @@ from noonmark.core.model import (
     Micros,
     NewOccurrence,
     Occurrence,
+    Query,
     Settled,
     Settlement,
     State,
@@ -211,13 +212,16 @@ class Looker:
             return lapsed.judge(job, case.row, holder, facts | case.known, self._now())
         return judged
 
-    async def _reload(self, cases: Iterable[Case], *, put_aside: bool) -> None:
-        """A gate moved: read the rules again, forget what was seen, and in the last round give way for a second."""
+    async def _reload(self, cases: Sequence[Case], *, put_aside: bool) -> None:
+        """A gate moved: read rules and rows again, forget what was seen, and in the last round give way for a second."""
         names = {case.row.job for case in cases}
         self._rules.refresh(await self._gate.call(self._store.jobs, names))
+        query = Query(ids=tuple(case.row.id for case in cases), limit=len(cases))
+        rows = {row.id: row for row in await self._gate.call(self._store.occurrences, query)}
         for case in cases:
-            fresh = self._case(case.row)
-            case.job, case.job_row, case.handler = fresh.job, fresh.job_row, fresh.handler
+            row = rows.get(case.row.id, case.row)  # its frontier may have been taken away
+            fresh = self._case(row if row.fence == case.row.fence else case.row)
+            case.row, case.job, case.job_row, case.handler = fresh.row, fresh.job, fresh.job_row, fresh.handler
             case.known = {}
             await self._prepare(case)
             if put_aside and (case.fixed is None or case.fixed.event in _STARTS):

@@ -185,6 +185,27 @@ def _is_in_a_gap(plan: plans.Plan) -> bool:
     return False
 
 
+def _wakes_after_a_pause(plan: plans.Plan) -> bool:
+    """Is there a moment in a pause at which nobody is awake, and which is the latest when somebody is again?"""
+    jobs = {specimen.job.name: specimen.job for specimen in plan.zoo}
+    crashes = [each for each in plan.faults if isinstance(each, f.CrashAll)]
+    for pause in plan.deeds:
+        ends = [deed.at for deed in plan.deeds if (deed.kind, deed.what) == ("resume", pause.what)]
+        if pause.kind != "pause" or not ends:
+            continue
+        for crash in crashes:
+            back = crash.at + crash.down
+            latest = moments.previous_moment(jobs[pause.what], plan.start + back + 20 * SECOND)
+            at = -1 if latest is None else latest.at - plan.start
+            if max(pause.at, crash.at) + SECOND < at < min(ends) < back - SECOND and not _is_edited(plan, pause.what):
+                return True
+    return False
+
+
+def _is_edited(plan: plans.Plan, job: str) -> bool:
+    return any((deed.kind, deed.what) == ("edit", job) for deed in plan.deeds)
+
+
 _WEEKEND = (plans.STARTS[0], plans.STARTS[5], plans.STARTS[1])
 RULE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -247,7 +268,7 @@ RULE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="the end of a pause runs its past",
         plant=_without("paused", _paused_now_only),
-        needs=Needs(deeds=("pause",)),
+        needs=Needs(deeds=("pause",), faults=(f.CrashAll,), when=_wakes_after_a_pause),
     ),
     Mutant(
         name="a range forgets its first moment",

@@ -17,7 +17,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Conninfo
 
-from noonmark.core.urls import CUT_PASSWORD, may_cut_a_password, without_secrets
+from noonmark.core.urls import CUT_PASSWORD, count, may_cut_a_password, unfit, without_secret_options, without_secrets
 from noonmark.ports.store import StoreUrlError
 
 DEFAULT_SCHEMA = "noonmark"
@@ -90,6 +90,8 @@ def parse(url: str) -> Address:
     Raises:
         StoreUrlError: what is wrong, and what to write instead.
     """
+    if why := unfit(url):
+        raise StoreUrlError(f"the URL cannot be read: {why}")
     head, _, query = url.partition("?")
     given = parse_qsl(query, keep_blank_values=True)
     own = {name: value for name, value in given if name in _OWN}
@@ -133,9 +135,10 @@ def _one_of(own: dict[str, str], name: str, meanings: dict[str, bool], default: 
 
 def _count(own: dict[str, str]) -> int:
     said = own.get("pool_size", str(DEFAULT_POOL))
-    if not said.isascii() or not said.isdigit() or not 1 <= int(said) <= LARGEST_POOL:
+    size = count(said, LARGEST_POOL)
+    if not size:
         raise StoreUrlError(f"pool_size={said} is not possible; write a number from 1 to {LARGEST_POOL}")
-    return int(said)
+    return size
 
 
 def _refuse_unknown(names: Iterable[str]) -> None:
@@ -153,4 +156,4 @@ def _without(said: str, place: str, given: list[tuple[str, str]]) -> str:
     secrets = {credentials, credentials.partition(":")[2], *(value for name, value in given if name in _SECRETS)}
     for secret in sorted(secrets - {""}, key=len, reverse=True):
         said = said.replace(secret, "***")
-    return said
+    return without_secret_options(said)
