@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--stores", default=",".join(STORES), help="comma-separated (default: all)")
     parser.add_argument("--cells", default=",".join(CELLS), help="comma-separated (default: all)")
     parser.add_argument("--repeat", type=int, default=1, help="passes (default 1)")
-    parser.add_argument("--at-once", type=int, default=8, help="cells at the same time (default 8)")
+    parser.add_argument("--at-once", type=int, default=10, help="cells at the same time (default 10)")
     parser.add_argument("--out", type=Path, help="write every outcome there, as JSON")
     parser.add_argument("--keep", type=Path, help="keep the folders of red cells here")
     options = parser.parse_args(argv)
