@@ -193,7 +193,7 @@ class Engine:
         try:
             beginning = asyncio.create_task(self._begin())
             tasks.append(beginning)
-            if not await self._first_of(beginning):
+            if not await self._farewell.lets_begin(beginning):
                 await self._farewell.say_ended()
                 return
             taking = asyncio.create_task(self._taking())
@@ -216,16 +216,6 @@ class Engine:
                     run.abandoned = True
                     self.locks.free(run.hold)
             tell(self._observer, Stopped(handed_back=self._farewell.handed_back))
-
-    async def _first_of(self, beginning: asyncio.Task[None]) -> bool:
-        """Wait for the beginning or for a stop; True when there is something to go on with."""
-        stop = asyncio.create_task(self._farewell.wanted())
-        await asyncio.wait([beginning, stop], return_when=asyncio.FIRST_COMPLETED)
-        stop.cancel()
-        if beginning.done():
-            beginning.result()
-            return True
-        return False
 
     async def _begin(self) -> None:
         """Say that we live, put our rules in force, see that every series has its frontier."""

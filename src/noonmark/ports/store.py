@@ -56,6 +56,10 @@ class StoreUnusable(StoreError):
     """The store cannot serve at all until a person acts (corrupt, read-only, full, from a newer version)."""
 
 
+class StoreFull(StoreUnusable):
+    """There is no room left where it is; whoever makes room has mended it, so it may be asked again soon."""
+
+
 class StoreUrlError(StoreUnusable, ValueError):
     """The URL names no store that can be opened; the message says what to write instead."""
 
