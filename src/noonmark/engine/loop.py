@@ -96,7 +96,7 @@ class Engine:
         self._pace = Pace(clock, dice, lambda: Capability.NOTIFY in store.capabilities, observer)
         self._finished = asyncio.Event()
         self._offset: Micros = 0  # store time minus boot clock
-        self.inbox = Inbox(self._wake_settling)
+        self.inbox = Inbox(lambda: self._threadsafe(self._finished.set))
         self._roster = Roster(clock, self.inbox, concurrency=concurrency, observer=observer)
         self.rules = Rules(registry)
         self.duty = Duty(
@@ -165,9 +165,6 @@ class Engine:
             loop.call_soon_threadsafe(callback, *args)
         except RuntimeError:  # the loop is closed: there is nobody left to wake
             _LOG.debug("a call came after the engine had ended")
-
-    def _wake_settling(self) -> None:
-        self._threadsafe(self._finished.set)
 
     def _told_lost(self, runs: Sequence[Run]) -> None:
         self._threadsafe(partial(self._roster.stop, runs, "lost", why="renewal"))
@@ -387,13 +384,13 @@ class Engine:
         """Prove now and then that the store holds what it acknowledged, also when there is nothing to do."""
         while True:
             await asyncio.sleep(self._ttl / 3e6)
-            if self.chain.is_quiet:
-                await self._guarded(self._prove())
+            await self._guarded(self._prove())
 
     async def _prove(self) -> Micros:
-        await self._gate.call(self.chain.prove)
-        if self.chain.is_older:
-            self._pace.wake()
+        if self.chain.is_quiet:
+            await self._gate.call(self.chain.prove)
+            if self.chain.is_older:
+                self._pace.wake()
         return 0
 
     async def _tend(self) -> Micros:
