@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,11 @@ ALL_ARE_REQUIRED = os.environ.get("NOONMARK_SERVERS") == "all"
 SECOND_VERSIONS = ("postgres", "redis", "etcd", "zookeeper")
 
 
+_STATE = tempfile.TemporaryDirectory(prefix="noonmark-state-")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["XDG_STATE_HOME"] = _STATE.name  # what workers remember of a test's store is gone with the tests
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # Started in the background of a script, where Ctrl-C is ignored; what the tests start must hear it all the same.
         signal.signal(signal.SIGINT, signal.default_int_handler)

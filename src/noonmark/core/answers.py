@@ -40,7 +40,7 @@ class Look:
     def has_begun(self) -> bool:
         """True for a row that started before, or that a person took up again: no rule may drop it any more."""
         row = self.row
-        taken_up = row.code == "retried" or (row.origin is Origin.SCHEDULE and row.actor != "")
+        taken_up = row.code in ("retried", "released") or (row.origin is Origin.SCHEDULE and row.actor != "")
         return taken_up or row.first_started_at is not None or row.state is not State.PENDING
 
     @property

@@ -151,6 +151,12 @@ ENDED: tuple[Reason, ...] = (
 
 ACTS: tuple[Reason, ...] = (
     reason(
+        "released",
+        "[{by}]|[Somebody] let it go after the store had lost data, so it may run now[: {reason}].",
+        "[{by} ]|[有人]在存储丢失数据后放行，现在可以运行[：{reason}]。",
+        WAIT,
+    ),
+    reason(
         "retried",
         "[{by}]|[Somebody] asked for another try[: {reason}].",
         "[{by} ]|[有人]要求重试[：{reason}]。",
@@ -176,6 +182,17 @@ ACTS: tuple[Reason, ...] = (
     ),
 )
 
+LEDGER = (
+    (
+        "See what is held: noonmark ledger show; bring back what is known: noonmark ledger import FILE; let the rest go: "
+        "noonmark ledger release --as run|done --reason WHY"
+    ),
+    (
+        "查看：noonmark ledger show；补回已知结果：noonmark ledger import FILE；放行其余："
+        "noonmark ledger release --as run|done --reason 原因"
+    ),
+)
+
 STORE: tuple[Reason, ...] = (
     reason(
         "clock_behind",
@@ -196,5 +213,30 @@ STORE: tuple[Reason, ...] = (
             "检查各主机时钟：noonmark leases",
         ),
         level=2,
+    ),
+    reason(
+        "held_rollback",
+        "Held: the store lost what it held[ between {from:moment} and {until:moment}], and this may have run in it.",
+        "已扣住：存储丢失了[ {from:moment} 至 {until:moment} 的]数据，它可能已在其间运行过。",
+        LEDGER,
+    ),
+    reason(
+        "restored_epoch",
+        "Started, and this may be a repeat: the store lost what it held[ between {from:moment} and {until:moment}].",
+        "已开始，但这可能是重复：存储丢失了[ {from:moment} 至 {until:moment} 的]数据。",
+        LEDGER,
+    ),
+    reason(
+        "store_rolled_back",
+        (
+            "The store went back in time: what it held[ between {from:moment} and {until:moment}] is gone[, as writer "
+            "{writer} proved]. What may have run in it is held for a person."
+        ),
+        (
+            "存储发生回退：[{from:moment} 至 {until:moment} 的]数据已丢失[（由写入者 {writer} 证实）]。"
+            "其间可能运行过的工作已扣住，等待人工处理。"
+        ),
+        LEDGER,
+        level=3,
     ),
 )

@@ -34,6 +34,7 @@ from noonmark.core.model import (
     Trigger,
     Window,
 )
+from noonmark.core.stored import RuleUnreadable, check_types, checks_of
 from noonmark.core.templates import instant_text
 
 RULE_VERSION = 1
@@ -46,10 +47,6 @@ _CONDITION_KINDS = {kind: name for name, kind in _CONDITIONS.items()}
 _VALUES: dict[str, type[Any]] = {"guardrails": Guardrails, "catch_up": CatchUp, "retry": Retry}
 _NAMES: dict[type[Any], tuple[str, ...]] = {}
 _JOB_FIELDS = {part.name: part for part in fields(Job)}
-
-
-class RuleUnreadable(ValueError):
-    """A stored rule that this version cannot read; the text says what and why."""
 
 
 def storable(text: str) -> str:
@@ -132,10 +129,11 @@ def job_to_plain(job: Job) -> dict[str, Any]:
     plain["trigger"] = {"kind": _TRIGGER_KINDS[type(job.trigger)], **_plain(job.trigger)}
     plain["depends_on"] = [{"kind": _CONDITION_KINDS[type(item)], **_plain(item)} for item in job.depends_on]
     plain["window"] = None if job.window is None else _plain(job.window)
+    # Rules that use neither word keep the text and the digest that they had before there were these words.
+    if job.on_rollback == _JOB_FIELDS["on_rollback"].default:
+        del plain["on_rollback"]
     if job.lock is None:
-        del plain[
-            "lock"
-        ]  # so that rules without one keep the text and the digest that they had before there were locks
+        del plain["lock"]
     else:
         plain["lock"] = _plain(job.lock)
     for name in _VALUES:
@@ -173,7 +171,7 @@ def job_from_plain(plain: Mapping[str, Any]) -> Job:
         return _job(values, str(name))
     except RuleUnreadable:
         raise
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
         raise RuleUnreadable(f"the stored rule of {name} cannot be read: {error}") from None
 
 
@@ -185,7 +183,7 @@ def job_from_text(text: str) -> Job:
     """
     try:
         plain = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RuleUnreadable(f"the stored rule is not JSON: {error}") from None
     return job_from_plain(plain)
 
@@ -197,8 +195,8 @@ def checks_to_json(checks: tuple[Check, ...]) -> str:
 
 
 def checks_from_json(text: str) -> tuple[Check, ...]:
-    """Return the checks of a ledger line; cells that a newer version added are left out."""
-    return tuple(Check(name=row[0], passed=row[1], wanted=row[2], seen=row[3]) for row in json.loads(text or "[]"))
+    """Return the checks of a ledger line; cells that a newer version added, and what is no check, are left out."""
+    return checks_of(text)
 
 
 def job_to_yaml_dict(job: Job) -> dict[str, Any]:
@@ -221,7 +219,7 @@ def job_to_yaml_dict(job: Job) -> dict[str, Any]:
     for name in ("timeout", "lease"):
         if getattr(job, name) != _JOB_FIELDS[name].default:
             written[name] = _words(getattr(job, name))
-    for name in ("overlap", "on_lost", "max_takeovers", "business_date", "scope", "isolation"):
+    for name in ("overlap", "on_lost", "max_takeovers", "on_rollback", "business_date", "scope", "isolation"):
         if getattr(job, name) != _JOB_FIELDS[name].default:
             written[name] = getattr(job, name)
     if job.lock is not None:
@@ -313,7 +311,11 @@ def _job(values: dict[str, Any], name: str) -> Job:
     ]
     if missing:
         raise RuleUnreadable(f"the stored rule of {name} lacks {', '.join(missing)}")
-    return Job(**values)
+    job = Job(**values)
+    for part in (job, job.trigger, job.window, job.lock, job.guardrails, job.catch_up, job.retry, *job.depends_on):
+        if part is not None:
+            check_types(part, f"the stored rule of {name}")
+    return job
 
 
 def _kind(kinds: Mapping[str, type[Any]], values: dict[str, Any], where: str) -> type[Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from noonmark.core import conditions, times
+from noonmark.core import conditions, rollback, times
 from noonmark.core.answers import Answer, Look, misses, passes, skips, unknown, waits
 from noonmark.core.model import MINUTE, SECOND, Check, Decision, Event, Fact, Job, Micros, Occurrence, Verdict
 
@@ -35,7 +35,8 @@ def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) ->
     Args:
         job: the rule in force.
         row: the occurrence, as leased for this look.
-        facts: what is known so far, by fact name; more may be asked for.
+        facts: what is known so far, by fact name; more may be asked for.  Whoever knows of a rollback of the store puts
+            its fact in; without it none is reckoned with.
         now: the store's time, UTC microseconds.
 
     Returns:
@@ -46,6 +47,10 @@ def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) ->
     look = Look(job=job, row=row, facts=facts, now=now)
     if row.cancel_requested:
         return cancelled(row)
+    lost = facts.get(rollback.FACT)
+    held = rollback.held(job, row, lost, now)
+    if held is not None:
+        return held
     answers: dict[str, Answer] = {}
     for name, _, check in CHECKS:
         if name == "lock" and job.lock is None:
@@ -53,9 +58,10 @@ def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) ->
         answers[name] = check(look)
         if not answers[name].passed:
             return _refusal(look, name, answers)
-    return _decision(
+    start = _decision(
         Verdict.SHOULD_RUN, Event.START, "ready", {"late": look.late}, answers=answers, has_lock=job.lock is not None
     )
+    return rollback.flagged(start, job, row, lost)
 
 
 def cancelled(row: Occurrence) -> Decision:

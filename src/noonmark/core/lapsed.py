@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from noonmark.core import rollback
 from noonmark.core.answers import Look
 from noonmark.core.decide import CHECKS
-from noonmark.core.model import Check, Decision, Event, Fact, Job, Micros, Occurrence, Verdict
+from noonmark.core.model import Check, Decision, Event, Fact, Job, Micros, Occurrence, Story, Verdict
 
 HAS_WAITED = frozenset({"holder_alive", "lock_wait", "lock_away"})
 """Codes of a lapsed row that say that its holder, if it was alive, had its lease of time already."""
@@ -28,6 +29,12 @@ class Holder:
     name: str = ""
 
 
+def last_holder(story: Story | None) -> str:
+    """Return who held the run that lapsed: the take that found it has put its own name on the row."""
+    lost = [attempt for attempt in story.attempts if attempt.outcome == "lost"] if story is not None else []
+    return max(lost, key=lambda attempt: attempt.fence).worker if lost else ""
+
+
 def judge(
     job: Job, row: Occurrence, holder: Holder, facts: Mapping[str, Fact] | None = None, now: Micros = 0
 ) -> Decision:
@@ -37,7 +44,7 @@ def judge(
         job: the rule in force.
         row: the occurrence as looked at, this loss counted in ``row.takeovers``.
         holder: what is known about who held it.
-        facts: ``pause:JOB`` and the job's outside lock, where known, hold back the takeover.
+        facts: ``pause:JOB``, the job's outside lock and a rollback of the store, where known, hold back the takeover.
         now: the store's time.
 
     Returns:
@@ -53,6 +60,10 @@ def judge(
     if job.on_lost == "wait":
         return _wait(job, row, said, now)
     look = Look(job=job, row=row, facts=facts or {}, now=now)
+    lost = look.facts.get(rollback.FACT)
+    held = rollback.held(job, row, lost, now)
+    if held is not None:
+        return held
     _, closes = look.bounds
     if closes is not None and now >= closes:
         detail = {"closes": closes, "zone": job.tz, "last": "lost"}
@@ -65,7 +76,8 @@ def judge(
         if closes is not None and held_back.recheck_at is not None:
             held_back = replace(held_back, recheck_at=min(held_back.recheck_at, closes))
         return held_back
-    return _decision(Event.TAKEOVER, Verdict.SHOULD_RUN, "taken_over", said)
+    taken_over = _decision(Event.TAKEOVER, Verdict.SHOULD_RUN, "taken_over", said)
+    return rollback.flagged(taken_over, job, row, lost)
 
 
 def _wait(job: Job, row: Occurrence, said: Mapping[str, Any], now: Micros) -> Decision:

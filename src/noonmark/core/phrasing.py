@@ -15,6 +15,7 @@ from typing import Any
 from noonmark.core import times
 from noonmark.core.conditions import fact_subject
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND
+from noonmark.core.shown import redacted
 
 TEXT_LIMIT = 300
 
@@ -65,7 +66,7 @@ def _filled(text: str, detail: Mapping[str, Any], lang: str, zone: str) -> tuple
 
 
 def _text(value: Any, _lang: str, _zone: str) -> str:
-    line = " ".join(str(value).split()) if value is not None else ""
+    line = " ".join(redacted(str(value)).split()) if value is not None else ""
     if not line.isprintable():  # a job's text must not drive the terminal of whoever reads it
         line = "".join(character for character in line if character.isprintable())
     line = line if len(line) <= TEXT_LIMIT else f"{line[:TEXT_LIMIT]}…"
@@ -181,6 +182,7 @@ BECAUSE = {
     "failed_retry": ("it had failed and was waiting for its next try", "此前失败，正等待重试"),
     "lost": ("its worker had been lost", "运行它的 worker 已丢失"),
     "holder_alive": ("its worker had lost the lease", "运行它的 worker 失去了租约"),
+    "held_rollback": ("it was held because the store had lost data", "因存储丢失数据而被扣住"),
     "handed_back": ("its worker had stopped", "运行它的 worker 已停止"),
     "handler_missing": ("no worker had the code for it", "没有 worker 有它的代码"),
     "job_ended": ("the job had been ended", "任务已终止"),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from noonmark.core.model import Acted, Added, Settled, State
+from noonmark.core.model import Acted, Added, Settled, State, Taken
 
 
 def _fold(answers: Sequence[Any]) -> list[list[Any]]:
@@ -63,3 +63,24 @@ def acted_from_plain(plain: Any) -> Acted:
     """Return the answer to an act as first given."""
     outcome, ids, state = plain
     return Acted(outcome=outcome, ids=tuple(ids), state=None if state is None else State(state))
+
+
+class IdleTakes:
+    """Answers of takes that found nothing, kept by whoever asked, so that idling writes nothing anywhere."""
+
+    KEPT = 256
+    """More than a caller repeats, too few to matter."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, Taken] = {}
+
+    def get(self, name: str) -> Taken | None:
+        """Return the first answer to this request."""
+        return self._answers.get(name)
+
+    def keep(self, name: str, taken: Taken) -> Taken:
+        """Remember an answer, and return it."""
+        self._answers[name] = taken
+        while len(self._answers) > self.KEPT:
+            self._answers.pop(next(iter(self._answers)), None)
+        return taken

@@ -47,6 +47,7 @@ class JobWords(TypedDict, total=False):
     lock: str | Mapping[str, Any]
     on_lost: Literal["takeover", "wait", "manual"]
     max_takeovers: int
+    on_rollback: Literal["hold", "run"]
     scope: Literal["cluster", "each_worker"]
     isolation: Literal["", "process"]
     business_date: Literal["same", "previous_day"]
@@ -56,6 +57,7 @@ class JobWords(TypedDict, total=False):
 _CHOICES: dict[str, tuple[str, ...]] = {
     "overlap": ("skip", "allow"),
     "on_lost": ("takeover", "wait", "manual"),
+    "on_rollback": ("hold", "run"),
     "scope": ("cluster", "each_worker"),
     "isolation": ("", "process"),
     "business_date": ("same", "previous_day"),
@@ -162,6 +164,7 @@ def _assemble(name: str, trigger: model.Trigger, words: Mapping[str, Any], say: 
         "overlap",
         "on_lost",
         "max_takeovers",
+        "on_rollback",
         "scope",
         "isolation",
         "business_date",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from noonmark import wiring
 from noonmark.door.words import micros
 from noonmark.engine.registry import Registry
 from noonmark.engine.signals import Observer
+from noonmark.engine.statefolder import root_of
 from noonmark.engine.worker import Worker
 from noonmark.ports.store import StoreUnreachable
 from noonmark.rules.parts import Length
@@ -37,7 +39,13 @@ def make_registry(scheduler: Scheduler) -> Registry:
 
 
 def make_worker(
-    scheduler: Scheduler, *, concurrency: int, name: str, grace: Length, observer: Observer | None
+    scheduler: Scheduler,
+    *,
+    concurrency: int,
+    name: str,
+    grace: Length,
+    observer: Observer | None,
+    state: str | os.PathLike[str] | None = None,
 ) -> Worker:
     """Return a worker for every job of the scheduler, on the scheduler's store.
 
@@ -55,6 +63,7 @@ def make_worker(
         observer=observer,
         version=noonmark.__version__,
         lock_source=wiring.lock_source(scheduler.url),
+        state=None if scheduler.url.startswith("memory:") else root_of(state),
     )
 
 

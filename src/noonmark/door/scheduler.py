@@ -7,6 +7,7 @@ short and synchronous; what they return is awaitable, too, so async code reads n
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -296,7 +297,13 @@ class Scheduler(Acts):
     # -- working ------------------------------------------------------------------------------------
 
     def worker(
-        self, *, concurrency: int = 100, name: str = "", grace: Length = "30s", observer: Observer | None = None
+        self,
+        *,
+        concurrency: int = 100,
+        name: str = "",
+        grace: Length = "30s",
+        observer: Observer | None = None,
+        state: str | os.PathLike[str] | None = None,
     ) -> Worker:
         """Return a worker for every job; ``worker(concurrency=8).run()`` works until it is told to stop.
 
@@ -305,10 +312,12 @@ class Scheduler(Acts):
             name: shown to people; left out, host and pid.
             grace: how long running jobs get to end when the worker stops; what is left is handed back.
             observer: told of what happens, see ``engine/signals.py``.
+            state: folder in which it remembers what the store acknowledged, "none" for nowhere; left out,
+                ``NOONMARK_STATE``, else the user's state directory (``docs/rollback.md``).
         """
         from noonmark.door.running import make_worker
 
-        return make_worker(self, concurrency=concurrency, name=name, grace=grace, observer=observer)
+        return make_worker(self, concurrency=concurrency, name=name, grace=grace, observer=observer, state=state)
 
     def run(self, *, concurrency: int = 100, name: str = "") -> None:
         """Work in this process until SIGTERM or SIGINT."""

@@ -66,6 +66,16 @@ class Farewell:
         """Wait for the wish to stop."""
         await self._wanted.wait()
 
+    async def lets_begin(self, beginning: asyncio.Task[None]) -> bool:
+        """Wait for the beginning or for a stop; True when there is something to go on with."""
+        stop = asyncio.create_task(self.wanted())
+        await asyncio.wait([beginning, stop], return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if beginning.done():
+            beginning.result()
+            return True
+        return False
+
     async def wind_down(self) -> None:
         """Let runs end, hand back the rest, leave nothing unsaid."""
         reach(Point.TOLD_TO_STOP)

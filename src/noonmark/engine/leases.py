@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from noonmark.core.model import FAR, SECOND, Micros, Renewal, WorkerInfo
+from noonmark.core.model import FAR, SECOND, Micros, Occurrence, Renewal, WorkerInfo
 from noonmark.engine.gate import REMEMBERED, Away
 from noonmark.engine.points import Point, reach
 from noonmark.engine.runs import Run
@@ -49,6 +49,11 @@ class Book:
     def get(self, occurrence_id: int) -> Run | None:
         """Return the run of an occurrence."""
         return self._runs.get(occurrence_id)
+
+    def row_of(self, occurrence_id: int) -> Occurrence | None:
+        """Return the row of a held run."""
+        run = self._runs.get(occurrence_id)
+        return None if run is None else run.row
 
     def all(self) -> list[Run]:
         """Return every held run, at one instant."""

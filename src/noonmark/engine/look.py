@@ -12,18 +12,17 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from noonmark.core import catchup, lapsed
+from noonmark.core import catchup, lapsed, rollback
 from noonmark.core.codec import checks_to_json
 from noonmark.core.conditions import lock_fact, lock_name
 from noonmark.core.decide import cancelled, decide, slot_name
 from noonmark.core.escalate import alerts_for
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import (
-    MINUTE,
     SECOND,
     AlertWrite,
     Decision,
@@ -39,9 +38,9 @@ from noonmark.core.model import (
     Settled,
     Settlement,
     State,
-    Story,
     Verdict,
 )
+from noonmark.engine import aside
 from noonmark.engine.alerts import say_alerts, say_decision
 from noonmark.engine.gate import Gate
 from noonmark.engine.joblocks import Hold, JobLocks
@@ -54,9 +53,6 @@ from noonmark.ports.store import Store
 
 ROUNDS = 5
 """How often one row is decided anew within one look before it is put aside for a second."""
-NO_HANDLER_RECHECK: Micros = 15 * SECOND
-ENDED_RECHECK: Micros = MINUTE
-"""What is queued for an ended job waits for a person, or for the job's return."""
 HANDED_ON_RECHECK: Micros = SECOND // 4
 """Where another living worker can run the job, it must not wait long for that worker's turn."""
 _ENDS = frozenset({Event.MISS, Event.FAIL_MANUAL, Event.CANCEL})
@@ -172,7 +168,7 @@ class Looker:
     async def _prepare(self, case: Case) -> None:
         case.fixed, case.adds = None, ()
         if case.job is None:
-            case.fixed = _unreadable(case, self._now())
+            case.fixed = aside.unreadable(case.row, case.job_row, self._now())
             if case.row.cancel_requested and not case.row.frontier:  # no rule is needed to end what has no successor
                 case.fixed = cancelled(case.row)
             return
@@ -186,15 +182,16 @@ class Looker:
                 case.fixed = None if case.row.cancel_requested else step.decision
         except Exception as error:
             _LOG.exception("row %s of job %s could not be looked at", case.row.run_id, case.row.job)
-            case.fixed = _broken(error, self._now())
+            case.fixed = aside.broken(error, self._now())
 
     async def _judge_lapsed(self, case: Case, job: Job) -> Decision:
         story = await self._gate.call(self._store.story, case.row.id)
-        name = f"worker:{_last_holder(story)}"
+        name = f"worker:{lapsed.last_holder(story)}"
         facts = await self._gate.call(self._store.facts, [name])
         if case.job_row is not None:
             pause = pause_fact(case.job_row)
             facts[pause.name] = pause
+        facts |= await self._lost_for([case])
         now = self._now()
         reach(Point.JUDGED_LAPSED)
         if story is not None and any(note.kind == "effects" for note in story.notes):
@@ -218,12 +215,12 @@ class Looker:
         self._rules.refresh(await self._gate.call(self._store.jobs, names))
         query = Query(ids=tuple(case.row.id for case in cases), limit=len(cases))
         rows = {row.id: row for row in await self._gate.call(self._store.occurrences, query)}
+        lost = await self._gate.call(self._store.facts, [rollback.FACT])
+        self._rules.lost_until = rollback.lost_until(lost[rollback.FACT])
         for case in cases:
-            row = rows.get(case.row.id, case.row)
-            if row.fence == case.row.fence:  # a changed rule may have taken its frontier away
-                case.row = row
-            fresh = self._case(case.row)
-            case.job, case.job_row, case.handler = fresh.job, fresh.job_row, fresh.handler
+            row = rows.get(case.row.id, case.row)  # its frontier may have been taken away
+            fresh = self._case(row if row.fence == case.row.fence else case.row)
+            case.row, case.job, case.job_row, case.handler = fresh.row, fresh.job, fresh.job_row, fresh.handler
             case.known = {}
             await self._prepare(case)
             if put_aside and (case.fixed is None or case.fixed.event in _STARTS):
@@ -238,13 +235,15 @@ class Looker:
     # -- deciding -----------------------------------------------------------------------------------
 
     async def _decide(self, cases: Sequence[Case]) -> None:
-        waiting = list(cases)
         for case in cases:
             case.decision = case.fixed
             if case.job_row is not None:
                 fact = pause_fact(case.job_row)
                 case.known[fact.name] = fact
         waiting = [case for case in cases if case.decision is None]
+        lost = await self._lost_for(waiting)
+        for case in waiting:
+            case.known |= lost
         while waiting:
             needs: set[str] = set()
             undecided = []
@@ -265,24 +264,30 @@ class Looker:
                 if len(stored) < len(needs):
                     await self._locks.ask_for([case for case in waiting if case.lock_fact in needs], facts)
 
+    async def _lost_for(self, cases: Iterable[Case]) -> dict[str, Fact]:
+        """Return the fact that lists the rollbacks, fresh, if one of these rows may have run in a lost range."""
+        if not any(case.row.scheduled_for < self._rules.lost_until for case in cases):
+            return {}
+        return await self._gate.call(self._store.facts, [rollback.FACT])
+
     def _ask(self, case: Case) -> Decision:
         assert case.job is not None
         try:
             return decide(case.job, case.row, case.known, self._now())
         except Exception as error:  # a template that binds nothing here, a zone that is gone: it waits, with the reason
             _LOG.exception("job %s could not be decided for %s", case.row.job, case.row.run_id)
-            return _broken(error, self._now())
+            return aside.broken(error, self._now())
 
     def _adapt(self, case: Case, decision: Decision) -> Decision:
         """Fit the verdict to what this worker and this row can do."""
         assert case.job is not None
         if decision.event in _STARTS and case.handler is None:
-            recheck = HANDED_ON_RECHECK if case.row.job in self._elsewhere else NO_HANDLER_RECHECK
-            return _parked(decision, "handler_missing", {"job": case.row.job}, self._now() + recheck)
+            recheck = HANDED_ON_RECHECK if case.row.job in self._elsewhere else aside.NO_HANDLER_RECHECK
+            return aside.parked(decision, "handler_missing", {"job": case.row.job}, self._now() + recheck)
         if decision.event is Event.SKIP and next_state(case.row.state, Event.SKIP) is None:
             # A started occurrence is wanted whatever the calendar says now: it waits instead of vanishing.
             code = "waiting_for_resume" if decision.code == "job_paused" else decision.code
-            return _parked(decision, code, decision.detail, self._now() + case.job.catch_up.recheck)
+            return aside.parked(decision, code, decision.detail, self._now() + case.job.catch_up.recheck)
         return decision
 
     # -- settling -----------------------------------------------------------------------------------
@@ -360,46 +365,6 @@ class Looker:
             run.lock_fence, case.hold.run, run.hold = case.hold.fence, run, case.hold
             case.hold = None
         return [run]
-
-
-def _last_holder(story: Story | None) -> str:
-    """Return who held the run that lapsed: the take that found it has put its own name on the row."""
-    lost = [attempt for attempt in story.attempts if attempt.outcome == "lost"] if story is not None else []
-    return max(lost, key=lambda attempt: attempt.fence).worker if lost else ""
-
-
-def _parked(decision: Decision, code: str, detail: Any, until: Micros) -> Decision:
-    return replace(
-        decision,
-        verdict=Verdict.SKIP_LEASE if decision.event is not Event.SKIP else decision.verdict,
-        event=Event.PARK,
-        code=code,
-        detail=detail,
-        recheck_at=until,
-    )
-
-
-def _unreadable(case: Case, now: Micros) -> Decision:
-    code, wait = "handler_missing", NO_HANDLER_RECHECK
-    if case.job_row is not None:
-        code, wait = ("rule_unreadable", wait) if case.job_row.rule else ("job_ended", ENDED_RECHECK)
-    return Decision(
-        verdict=Verdict.SKIP_LEASE,
-        event=Event.PARK,
-        code=code,
-        detail={"job": case.row.job},
-        recheck_at=now + wait,
-    )
-
-
-def _broken(error: Exception, now: Micros) -> Decision:
-    return Decision(
-        verdict=Verdict.SKIP_LEASE,
-        event=Event.PARK,
-        code="rule_unreadable",
-        detail={"error": f"{type(error).__name__}: {error}"[:300]},
-        recheck_at=now + NO_HANDLER_RECHECK,
-    )
 
 
 def _json(detail: Any) -> str:

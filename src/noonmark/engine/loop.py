@@ -14,22 +14,21 @@ import logging
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
+from noonmark.core import rollback
 from noonmark.core.model import (
     FAR,
     LOOK_LEASE,
     SECOND,
-    Event,
-    Job,
     Micros,
     Occurrence,
-    Settlement,
     Taken,
     WorkerInfo,
 )
 from noonmark.engine.activate import put_in_force
 from noonmark.engine.alerts import say_start
+from noonmark.engine.chain import ChainedStore
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.executor import Executor, Inbox
 from noonmark.engine.farewell import Farewell
@@ -42,11 +41,13 @@ from noonmark.engine.outages import Outages
 from noonmark.engine.pace import Pace
 from noonmark.engine.points import Point, reach
 from noonmark.engine.recording import Recorder
-from noonmark.engine.registry import Handler, Registry
+from noonmark.engine.registry import Registry
 from noonmark.engine.roster import Roster
 from noonmark.engine.rules import Rules
 from noonmark.engine.runs import Finish, Run
 from noonmark.engine.signals import Observer, Started, Stopped, tell
+from noonmark.engine.starting import handed_back, started
+from noonmark.engine.statefolder import StateFolder
 from noonmark.ports.clock import Clock
 from noonmark.ports.lock import LockSource
 from noonmark.ports.store import Capability, Store, StoreUnusable
@@ -75,23 +76,28 @@ class Engine:
         expect_renewal: Callable[[Micros], None] = lambda _: None,
         lock_source: LockSource | None = None,
         inline_locks: bool = False,
+        state: StateFolder | None = None,
     ) -> None:
-        self._store = store
+        self.book = Book()
+        self.chain = ChainedStore(
+            store, info.id, boot=clock.boot, ttl=heartbeat_ttl, row_of=self.book.row_of, folder=state
+        )
+        self._store = store = cast("Store", self.chain)
         self._gate = gate
         self._registry = registry
         self._clock = clock
         self._worker = info.id
         self._concurrency = concurrency
         self._observer = observer
+        self._ttl = heartbeat_ttl
         self._zone = zone
         self._expect_renewal = expect_renewal
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pace = Pace(clock, dice, lambda: Capability.NOTIFY in store.capabilities, observer)
         self._finished = asyncio.Event()
         self._offset: Micros = 0  # store time minus boot clock
-        self.inbox = Inbox(self._wake_settling)
+        self.inbox = Inbox(lambda: self._threadsafe(self._finished.set))
         self._roster = Roster(clock, self.inbox, concurrency=concurrency, observer=observer)
-        self.book = Book()
         self.rules = Rules(registry)
         self.duty = Duty(
             store,
@@ -160,9 +166,6 @@ class Engine:
         except RuntimeError:  # the loop is closed: there is nobody left to wake
             _LOG.debug("a call came after the engine had ended")
 
-    def _wake_settling(self) -> None:
-        self._threadsafe(self._finished.set)
-
     def _told_lost(self, runs: Sequence[Run]) -> None:
         self._threadsafe(partial(self._roster.stop, runs, "lost", why="renewal"))
 
@@ -187,11 +190,11 @@ class Engine:
         try:
             beginning = asyncio.create_task(self._begin())
             tasks.append(beginning)
-            if not await self._first_of(beginning):
+            if not await self._farewell.lets_begin(beginning):
                 await self._farewell.say_ended()
                 return
             taking = asyncio.create_task(self._taking())
-            steps = (self._settling, self._roster.watch, self._tending, self._farewell.desert)
+            steps = (self._settling, self._roster.watch, self._tending, self._proving, self._farewell.desert)
             others = [asyncio.create_task(step()) for step in steps]
             tasks += [taking, *others]
             done, _ = await asyncio.wait([taking, *others], return_when=asyncio.FIRST_COMPLETED)
@@ -211,29 +214,28 @@ class Engine:
                     self.locks.free(run.hold)
             tell(self._observer, Stopped(handed_back=self._farewell.handed_back))
 
-    async def _first_of(self, beginning: asyncio.Task[None]) -> bool:
-        """Wait for the beginning or for a stop; True when there is something to go on with."""
-        stop = asyncio.create_task(self._farewell.wanted())
-        await asyncio.wait([beginning, stop], return_when=asyncio.FIRST_COMPLETED)
-        stop.cancel()
-        if beginning.done():
-            beginning.result()
-            return True
-        return False
-
     async def _begin(self) -> None:
         """Say that we live, put our rules in force, see that every series has its frontier."""
         self._reckon(await self._gate.call(self.duty.beat))
         self._expect_renewal(self.duty.beat_at)
         reach(Point.HEARD_OF)
+        await self._declare()
+        _LOG.info("worker %s runs %d jobs, %d at once", self._worker, len(self.rules.runnable), self._concurrency)
+
+    async def _declare(self) -> None:
+        self.chain.came_back_older()
         declared = await self._gate.call(put_in_force, self._store, list(self._registry.jobs()), actor=self._worker)
         self.rules.trust(row for row, is_ours in declared if is_ours)
         reach(Point.RULES_IN_FORCE)
         # A take of no row tells the version.  Read before the rules it can only be too old; then they are read again.
         asked = await self._take(0)
-        self.rules.load(await self._gate.call(self._store.jobs), asked.rules_version)
+        await self._load_rules(asked.rules_version)
         await self._watchdog.check_all()
-        _LOG.info("worker %s runs %d jobs, %d at once", self._worker, len(self.rules.runnable), self._concurrency)
+
+    async def _load_rules(self, version: int) -> None:
+        lost = await self._gate.call(self._store.facts, [rollback.FACT])
+        self.rules.lost_until = rollback.lost_until(lost[rollback.FACT])
+        self.rules.load(await self._gate.call(self._store.jobs), version)
 
     # -- taking ---------------------------------------------------------------------------------------
 
@@ -263,6 +265,8 @@ class Engine:
         received = self._clock.boot()
         self._reckon(taken.now)
         reach(Point.TAKEN)
+        if self.chain.came_back_older():
+            await self._declare()  # an older store may have older rules, and series that had moved on
         if self.duty.came_back():
             await self._watchdog.check_own()  # others may have taken us for gone and ended our own series
         if taken.rules_version != self.rules.version:
@@ -294,35 +298,18 @@ class Engine:
         self._offset = store_now - self._clock.boot()
 
     async def _adopt_rules(self, version: int) -> None:
-        self.rules.load(await self._gate.call(self._store.jobs), version)
+        await self._load_rules(version)
         reach(Point.RULE_CHANGED)
         await self._watchdog.check_own()
 
     async def _start_taken(self, rows: Sequence[Occurrence], asked: Micros, now: Micros) -> None:
-        runs, orphans = [], []
-        known: dict[str, tuple[Job, Handler] | None] = {}  # looked up once a batch: most rows are of few jobs
-        for row in rows:
-            if row.job not in known:
-                known[row.job] = self.rules.runs(row.job)
-            found = known[row.job]
-            if found is None:
-                orphans.append(row)
-                continue
-            job, handler = found
-            # The lease is what the store gave, which was asked for before the rules were read anew.
-            lease = job.lease if row.due_at is None else row.due_at - now
-            run = Run(row=row, job=job, handler=handler, fence=row.fence, lease=lease, asked=asked)
-            run.quiet = True
-            runs.append(run)
+        runs, orphans = started(rows, self.rules, asked=asked, now=now)
         await self._launch(runs)
         if orphans:
             await self._hand_back(orphans, self.store_now() + 15 * SECOND, "handler_missing")
 
     async def _hand_back(self, rows: Sequence[Occurrence], due_at: Micros, code: str) -> None:
-        items = [
-            Settlement(occurrence_id=row.id, fence=row.fence, event=Event.HAND_BACK, due_at=due_at, code=code)
-            for row in rows
-        ]
+        items = [handed_back(row, due_at, code) for row in rows]
         await self._gate.call(self._store.settle, secrets.token_hex(8), self._worker, items)
 
     async def _launch(self, runs: Sequence[Run]) -> None:
@@ -392,6 +379,19 @@ class Engine:
         while True:
             await asyncio.sleep(60)
             await self._guarded(self._tend())
+
+    async def _proving(self) -> None:
+        """Prove now and then that the store holds what it acknowledged, also when there is nothing to do."""
+        while True:
+            await asyncio.sleep(self._ttl / 3e6)
+            await self._guarded(self._prove())
+
+    async def _prove(self) -> Micros:
+        if self.chain.is_quiet:
+            await self._gate.call(self.chain.prove)
+            if self.chain.is_older:
+                self._pace.wake()
+        return 0
 
     async def _tend(self) -> Micros:
         await self._watchdog.check_some()

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
 import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
@@ -28,12 +30,16 @@ from noonmark.engine.leases import HEARTBEAT_TTL, Keeper
 from noonmark.engine.loop import Engine
 from noonmark.engine.registry import Registry
 from noonmark.engine.signals import Observer
+from noonmark.engine.statefolder import StateFolder
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.lock import LockSource
 from noonmark.ports.store import Store
 
 NAMES_SHOWN = 200
 """How many of its jobs a worker names in the store; more are not shown there."""
+HEARKEN = 0.25
+"""Seconds after which the main thread looks up.  The system may hand a signal to any thread, but its Python handler runs
+only in the main one, and a main thread that sleeps without end then sleeps through it."""
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -61,6 +67,8 @@ class Worker:
         heartbeat_ttl: µs after which a silent worker counts as gone.
         version: recorded with the worker.
         lock_source: where the outside locks of jobs come from; it stays open when the worker ends.
+        state: folder in which the worker remembers what the store acknowledged (``docs/rollback.md``); None: it is blind,
+            which means that after a restart it cannot tell whether the store lost something.
     """
 
     def __init__(
@@ -77,6 +85,7 @@ class Worker:
         heartbeat_ttl: Micros = HEARTBEAT_TTL,
         version: str = "",
         lock_source: LockSource | None = None,
+        state: str | os.PathLike[str] | None = None,
     ) -> None:
         if concurrency < 1:
             raise ValueError(f"concurrency must be at least 1, not {concurrency}")
@@ -89,6 +98,7 @@ class Worker:
         self._observer = observer
         self._ttl = heartbeat_ttl
         self._lock_source = lock_source
+        self._state = StateFolder(None if state is None else Path(state))
         self._thread: threading.Thread | None = None
         self._engine: Engine | None = None
         self._gate: StoreGate | None = None
@@ -110,6 +120,8 @@ class Worker:
         """
         with _Signals(self._on_signal):
             self.start()
+            while self.is_running:
+                self.join(HEARKEN)
             self.join()
 
     def start(self) -> None:
@@ -192,6 +204,7 @@ class Worker:
                 heartbeat_ttl=self._ttl,
                 expect_renewal=lambda at: keeper.expect(at) if keeper is not None else None,
                 lock_source=self._lock_source,
+                state=self._state,
             )
             keeper = Keeper(engine.duty, self._clock)
             executor = Executors(engine.inbox, Callbacks(store, gate, self.info.id, self._clock, engine.store_now))
@@ -230,7 +243,7 @@ class Worker:
         if executor is not None:
             steps.append(executor.close)
         if self._engine is not None:
-            steps.append(self._engine.locks.close)
+            steps += [self._engine.locks.close, self._engine.chain.close_memory]
         if self._give_up is not None:
             steps.append(self._give_up.cancel)
         for step in (*steps, gate.give_up, gate.close, loop.close):

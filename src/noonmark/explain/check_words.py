@@ -23,6 +23,7 @@ CHECKED: dict[tuple[str, str], tuple[str, str]] = {
     ("dependency", "nothing"): ("nothing", "无"),
     ("dependency", "all hold"): ("all hold", "全部满足"),
     ("dependency", "catch-up without data check"): ("not asked: a late start need not wait", "不检查：补跑不等数据"),
+    ("rollback", "not run in what the store lost"): ("not run in what the store lost", "不在存储丢失的数据之中"),
     ("overlap", "any number at once"): ("any number at once", "不限"),
     ("overlap", "nobody in progress"): ("no other in progress", "没有其他在进行"),
     ("overlap", "nobody"): ("none", "没有"),
@@ -45,6 +46,8 @@ def told(name: str, text: str, lang: str) -> str:
             return phrasing.day(text, lang)
         case "limit":
             return _limit(text, zh)
+        case "rollback" if match_ := re.fullmatch(r"may have run before: rollback (\d+)", text):
+            return f"可能已运行过（第 {match_[1]} 次回退）" if zh else text
         case "duplicate":
             return _duplicate(text, lang)
         case "lock":

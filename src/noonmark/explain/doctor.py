@@ -10,13 +10,16 @@ import platform
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from importlib import metadata
+from typing import cast
 
+from noonmark.core import rollback
 from noonmark.core.codec import digest
 from noonmark.core.model import SECOND, Cron, Every, Job, JobRow, Micros, Query, WorkerInfo
 from noonmark.core.times import tzdata_version
 from noonmark.explain.find import read_rule
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Diagnoses, Finding
+from noonmark.ports.rollback import Guarded
 from noonmark.ports.store import Capability, Store
 
 SKEW: Micros = SECOND
@@ -74,6 +77,7 @@ def examine(store: Store, clock: Clock, declared: Iterable[Job] = (), *, version
         *_notified(store.capabilities),
         *_clock(store, clock),
         *_workers(workers, rows, version),
+        *_rollback(store, workers),
         *_rules(store, rows, workers),
         *_declared(rows, declared),
     ]
@@ -115,6 +119,29 @@ def _notified(can: Collection[Capability]) -> Iterable[Finding]:
     if Capability.NOTIFY not in can:
         sentence = "Workers are not told at once when something is due earlier: they look every 0.25 s."
         yield Finding(code="notify_absent", level="warn", sentence=sentence)
+
+
+# -- the guard ----------------------------------------------------------------------------------------
+
+
+def _rollback(store: Store, workers: Sequence[WorkerInfo]) -> Iterable[Finding]:
+    epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
+    open_ones = [epoch for epoch in epochs if epoch.released_at is None]
+    if open_ones:
+        sentence = "The store lost data that it had acknowledged; what may have run in it is held for a person."
+        remedy = "noonmark ledger show"
+        yield Finding(code="rollback_held", level="refuse", sentence=sentence, remedy=remedy)
+    if Capability.PROVES not in store.capabilities:
+        return
+    blind = {writer.worker for writer in cast("Guarded", store).writers() if writer.blind}
+    names = ", ".join(worker.name for worker in workers if worker.id in blind)
+    if names:
+        detail = {"workers": names}
+        sentence = (
+            f"Blind, without a state folder: {names}; after a restart they cannot tell whether the store lost data."
+        )
+        remedy = "Give them one that stays: noonmark worker --state DIR (NOONMARK_STATE)."
+        yield Finding(code="workers_blind", level="warn", sentence=sentence, remedy=remedy, detail=detail)
 
 
 # -- clocks and workers -------------------------------------------------------------------------------

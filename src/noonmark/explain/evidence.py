@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from noonmark.core import codec, times
+from noonmark.core import codec, rollback, times
 from noonmark.core.decide import decide
 from noonmark.core.model import Check, Decision, Fact, Job, JobRow, Micros, Occurrence, State
 from noonmark.explain.describe import trigger_source
@@ -39,14 +39,14 @@ def recorded_checks(scene: Scene) -> tuple[Check, ...]:
 def schedule_check(job: Job | None, at: Micros, voice: Voice) -> Shown:
     """Show the rule and the moment it yields, with the offset in force."""
     rule = trigger_source(job.trigger, voice.lang) if job is not None else "?"
-    local = times.local(at, voice.zone)
+    local = times.local(times.told(at), voice.zone)
     seen = voice.say("check_due", at=f"{voice.clock(at)} {local.isoformat()[-6:]}")
     return Shown(name="schedule", ok=True, wanted=rule, seen=seen)
 
 
 def replay(job: Job, job_row: JobRow | None, row: Occurrence, fetch: Fetch, now: Micros) -> Decision:
     """Ask ``decide`` as the engine would, fetching the facts it needs."""
-    facts = {f"pause:{job.name}": pause_fact(job.name, job_row)}
+    facts = {f"pause:{job.name}": pause_fact(job.name, job_row), **fetch([rollback.FACT])}
     for _ in range(10):
         decision = decide(job, row, facts, now)
         missing = [name for name in decision.needs if name not in facts]

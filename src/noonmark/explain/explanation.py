@@ -5,7 +5,6 @@ Rule of the file: only frozen values, and the scene from which they are told.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +20,8 @@ from noonmark.core.model import (
     Story,
     WorkerInfo,
 )
+from noonmark.core.model.rollback import Epoch
+from noonmark.core.stored import object_of
 from noonmark.explain.outages import Outage
 from noonmark.explain.voice import Voice
 
@@ -68,6 +69,7 @@ class Scene:
     duplicates: tuple[int, ...] = ()  # ids that were refused because of this key
     following: Occurrence | None = None  # the next open row of the job, where the newest was asked for
     facts: Mapping[str, Fact] = field(default_factory=dict)  # as they are now, for open rows
+    lost: Epoch | None = None  # the rollback of the store in whose lost range it may have run
     outages: tuple[Outage, ...] = ()  # times away of the store since the occurrence was due
     in_progress: Mapping[str, int] = field(default_factory=dict)  # worker -> its runs, where a row is overdue
     processes: Mapping[str, bool] = field(default_factory=dict)  # worker -> does its process live?  This machine's only
@@ -118,8 +120,7 @@ class Scene:
 
     def detail(self) -> dict[str, Any]:
         """Return the row's reason arguments."""
-        loaded = json.loads(self.row.detail or "{}")
-        return loaded if isinstance(loaded, dict) else {}
+        return object_of(self.row.detail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

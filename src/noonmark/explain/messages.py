@@ -310,6 +310,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{worker}（pid {pid}）的进程已不存在。其租约有效到 {lease}，之后由其他 worker 接管。",
     ),
     "line_next": ("Next: due {due} ({in_}).", "下一次：{due} 到期（{in_}）。"),
+    "line_repeat": (
+        "This may be a repeat: the store lost what it held between {since} and {until}.",
+        "这可能是重复：存储丢失了 {since} 至 {until} 的数据。",
+    ),
     "line_steps": ("Steps kept: {names}.", "已保存的步骤：{names}。"),
     "line_progress": ("Progress: {text}", "进度：{text}"),
     "line_duplicates": (

@@ -46,7 +46,7 @@ MISSED_VERDICTS = frozenset({Verdict.SKIP_WINDOW.value, Verdict.SKIP_EXPIRED.val
 MISSED_CODES = frozenset({"window_closed", "limit_passed"})
 OVERDUE_AFTER: Micros = MINUTE
 """Due longer than this with a worker awake is a fault, not a wait: twice the longest default lease."""
-NOT_WAITING = frozenset({"started", "retried", "handed_back"})
+NOT_WAITING = frozenset({"started", "retried", "released", "restored_epoch", "handed_back"})
 """Codes of open rows that no check holds back: they only wait for a worker."""
 
 

@@ -6,16 +6,16 @@ checked in ``evidence.py``.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections import Counter
 from collections.abc import Callable
 from typing import TypeAlias
 
-from noonmark.core import times
+from noonmark.core import rollback, times
 from noonmark.core.conditions import fact_subject
 from noonmark.core.model import (
+    FAR,
     OPEN_STATES,
     Decision,
     Event,
@@ -30,6 +30,7 @@ from noonmark.core.model import (
     Verdict,
     WorkerInfo,
 )
+from noonmark.core.stored import object_of
 from noonmark.explain import evidence
 from noonmark.explain.absent import absence
 from noonmark.explain.endings import in_range
@@ -152,7 +153,7 @@ def _assemble(
 def _scene(store: Store, found: Found, story: Story, voice: Voice, lives: Lives | None) -> Scene:
     row = story.occurrence
     ids: set[int] = {row.duplicate_of} if row.duplicate_of else set()
-    detail = json.loads(row.detail or "{}")
+    detail = object_of(row.detail)
     ids |= {detail[name] for name in ("holder", "occupant") if isinstance(detail.get(name), int)}
     related = {other.id: other for other in store.occurrences(Query(ids=tuple(ids)))} if ids else {}
     if row.range_until is not None:
@@ -167,6 +168,7 @@ def _scene(store: Store, found: Found, story: Story, voice: Voice, lives: Lives 
         related=related,
         duplicates=_refused_for(store, row),
         following=found.following,
+        lost=rollback.epoch_of(row, store.facts([rollback.FACT])[rollback.FACT]),
         outages=outages(store, workers, row.scheduled_for),
         in_progress=_in_progress(store, row, voice),
         processes=_processes(story, workers, lives),
@@ -199,7 +201,7 @@ def _after_range(store: Store, row: Occurrence) -> list[Occurrence]:
         Query(
             job=row.job,
             subject=row.subject,
-            scheduled_from=(row.range_until or row.scheduled_for) + 1,
+            scheduled_from=min((row.range_until or row.scheduled_for) + 1, FAR),
             oldest_first=True,
             limit=1,
         )
@@ -219,10 +221,18 @@ def _replays(store: Store, scene: Scene) -> tuple[Decision | None, Decision | No
         return None, None
     row = scene.row
     standing = None
-    if row.state is State.PENDING:
-        at = max(scene.now, row.scheduled_for)
-        standing = evidence.replay(scene.job, scene.job_row, row, store.facts, at)
-    return evidence.replay_start(scene), standing
+    try:
+        if row.state is State.PENDING:
+            at = max(scene.now, row.scheduled_for)
+            standing = evidence.replay(scene.job, scene.job_row, row, store.facts, at)
+        return evidence.replay_start(scene), standing
+    except (
+        ValueError,
+        TypeError,
+        ArithmeticError,
+        LookupError,
+    ):  # a damaged row: what is on record is told all the same
+        return None, None
 
 
 def _standing(decision: Decision, voice: Voice) -> str:
@@ -250,6 +260,9 @@ def _lines(scene: Scene) -> tuple[str, ...]:
     if scene.following is not None:
         due = scene.following.due_at if scene.following.due_at is not None else scene.following.scheduled_for
         lines.append(voice.say("line_next", due=voice.moment(due), in_=voice.distance(due)))
+    if scene.lost is not None and any(attempt.started_at > scene.lost.lost_from for attempt in scene.story.attempts):
+        since, until = voice.moment(scene.lost.lost_from), voice.moment(scene.lost.lost_until)
+        lines.append(voice.say("line_repeat", since=since, until=until))
     for alert in scene.story.alerts:
         state = (
             voice.say("alert_open")
@@ -295,7 +308,7 @@ def _commands(row: Occurrence, outcome: str) -> tuple[str, ...]:
 
 def _filled_in(remedy: str, row: Occurrence) -> str:
     """Put this occurrence into the commands of a remedy, so that they can be copied."""
-    missing = json.loads(row.detail or "{}").get("missing")
+    missing = object_of(row.detail).get("missing")
     if isinstance(missing, list) and missing and isinstance(missing[0], str):
         kind, name, _ = fact_subject(missing[0])
         name = shlex.quote(name.partition("[")[0] if kind == "success" else name)

@@ -8,7 +8,10 @@ outcome is unknown or the store is away.
   line needs no event loop.
 * ``request_id`` is made by the caller, once per intention.  Repeating a verb with the same id within an hour returns the
   first answer and changes nothing.  It is looked up *before* any fence.
+* What is larger than the limits of ``core/model/base.py`` is refused with ``TooLarge`` before anything is written
+  (``core/wellformed.py``).
 * ``at`` replaces the store's clock, for tests only.  Everybody else leaves it out: the store's own clock decides.
+* ``link`` is given only to a store that says ``Capability.PROVES``; what it means stands in ``ports/rollback.py``.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.core.model.rollback import ChainLink
 
 
 class StoreError(Exception):
@@ -50,6 +54,10 @@ class StoreUnreachable(StoreError):
 
 class StoreUnusable(StoreError):
     """The store cannot serve at all until a person acts (corrupt, read-only, full, from a newer version)."""
+
+
+class StoreFull(StoreUnusable):
+    """There is no room left where it is; whoever makes room has mended it, so it may be asked again soon."""
 
 
 class StoreUrlError(StoreUnusable, ValueError):
@@ -66,6 +74,7 @@ class Capability(StrEnum):
     SHARED = "shared"  # several processes may use it at once
     NOTIFY = "notify"  # listeners hear of earlier due moments at once; may come and go with a connection
     CALLER_TRANSACTION = "caller-transaction"  # see CallerTransactions
+    PROVES = "proves"  # take and settle accept links, and a rollback is told, see ports.rollback.Guarded
     DURABLE_PROCESS = "durable-process-crash"  # what was acknowledged survives the end of the store's process,
     DURABLE_HOST = "durable-host-crash"  # ... a power cut of its machine,
     DURABLE_FAILOVER = "durable-failover"  # ... and the loss of that machine, because a replica had it first
@@ -110,6 +119,7 @@ class Store(Protocol):
         runnable: Mapping[str, Micros],
         look_lease: Micros,
         at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> Taken:
         """Lease at most ``limit`` due rows to the worker, oldest due first, each under a new fence.
 
@@ -127,7 +137,13 @@ class Store(Protocol):
         ...
 
     def settle(
-        self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
+        self,
+        request_id: str,
+        worker: str,
+        items: Sequence[Settlement],
+        *,
+        at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes, all in one transaction, each one guarded by its fence and judged by itself.
 
@@ -182,6 +198,9 @@ class Store(Protocol):
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act, with who and why in the ledger.
+
+        release: a row that a rollback held (code held_rollback, under no lease) is due now and judged as a retry is;
+        naming no row closes the alert of the rollback.
 
         cancel by key finds every open row with it, and an unknown key is held by a new CANCELLED row; a RUNNING row is
         asked (``requested``), a frontier too, which ends at its first look (ADR 0012); SUCCESS answers ``already_done``.

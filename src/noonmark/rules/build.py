@@ -224,6 +224,7 @@ def _to_job(name: str, spec: schema.JobIn, source: str, say: parts.Say) -> Job:
         lock=None if spec.lock is None else parts.lock(spec.lock.model_dump(), ("lock",), say),
         on_lost=spec.on_lost,
         max_takeovers=spec.max_takeovers,
+        on_rollback=spec.on_rollback,
         business_date=spec.business_date,
         scope=spec.scope,
         isolation=spec.isolation,

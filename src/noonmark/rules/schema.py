@@ -153,6 +153,9 @@ class JobIn(_Common):
         default="takeover", description="What happens when the worker is gone."
     )
     max_takeovers: int = Field(default=3, ge=0, le=100, description="How often a lost run is started again.")
+    on_rollback: Literal["hold", "run"] = Field(
+        default="hold", description="What happens to rounds that may have run in a range that the store lost."
+    )
     business_date: Literal["same", "previous_day"] = Field(default="same", description="Which date the work is about.")
     scope: Literal["cluster", "each_worker"] = Field(
         default="cluster", description="Once per cluster, or on each worker."

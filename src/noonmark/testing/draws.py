@@ -32,7 +32,7 @@ JOBS, WORKERS, KEYS = ("job", "other"), ("w1", "w2", "w3"), ("k1", "k2", "k3")
 FLAGS = ("flag:a", "flag:b", "success:job::2026-11-28")
 SLOTS = ("", "slot:job:", "slot:other:")
 LATE = (-60, -5, 0, 0, 5, 30, 90)  # seconds from now
-A_PERSONS = frozenset({Event.RETRY, Event.MARK_DONE, Event.MARK_SKIP, Event.MARK_HANDLED, Event.REOPEN})
+A_PERSONS = frozenset({Event.RETRY, Event.RELEASE, Event.MARK_DONE, Event.MARK_SKIP, Event.MARK_HANDLED, Event.REOPEN})
 
 
 def draw_row(dice: random.Random, now: Micros, store: Store, *, later: bool = False, **fixed: Any) -> NewOccurrence:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 from noonmark.core.model import (
     Act,
@@ -36,6 +36,8 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
+from noonmark.ports.rollback import Guarded
 from noonmark.ports.store import Capability, Store, StoreError, StoreUnreachable, StoreUnusable
 
 P = ParamSpec("P")
@@ -118,15 +120,39 @@ class Through:
         runnable: Mapping[str, Micros],
         look_lease: Micros,
         at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> Taken:
+        # A store that proves nothing knows no links, and is given none.
+        linked: dict[str, Any] = {} if link is None else {"link": link}
         return self._call(
-            "take", self.inner.take, request_id, worker, limit=limit, runnable=runnable, look_lease=look_lease, at=at
-        )
+            "take", self.inner.take, request_id, worker, limit=limit, runnable=runnable, look_lease=look_lease, at=at,
+            **linked,
+        )  # fmt: skip
 
     def settle(
-        self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
+        self,
+        request_id: str,
+        worker: str,
+        items: Sequence[Settlement],
+        *,
+        at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> list[Settled]:
-        return self._call("settle", self.inner.settle, request_id, worker, items, at=at)
+        linked: dict[str, Any] = {} if link is None else {"link": link}
+        return self._call("settle", self.inner.settle, request_id, worker, items, at=at, **linked)
+
+    def store_id(self) -> str:
+        """See ``ports.rollback``, as below."""
+        return cast("Guarded", self.inner).store_id()
+
+    def identity(self) -> str:
+        return cast("Guarded", self.inner).identity()
+
+    def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
+        return self._call("prove", cast("Guarded", self.inner).prove, claim, at=at)
+
+    def writers(self) -> list[Writer]:
+        return self._call("writers", cast("Guarded", self.inner).writers)
 
     def renew(self, worker: str, leases: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
         return self._call("renew", self.inner.renew, worker, leases, at=at)

@@ -42,14 +42,15 @@ from noonmark.core.model import (
     State,
 )
 from noonmark.ports.clock import Clock
-from noonmark.ports.store import Store
+from noonmark.ports.store import Capability, Store
 from noonmark.testing.builders import LEASE, make_worker
 from noonmark.testing.clock import VirtualClock
 from noonmark.testing.draws import FLAGS, JOBS, KEYS, SLOTS, WORKERS, Leaving, draw_leaving, draw_outcome, draw_row
-from noonmark.testing.twins import Spot, Twin, assert_same
+from noonmark.testing.twins import Spot, Twin, assert_same, proof_of
 
 ACTS = {
     "retry": Event.RETRY,
+    "release": Event.RELEASE,
     "cancel": Event.CANCEL,
     "mark_done": Event.MARK_DONE,
     "mark_skip": Event.MARK_SKIP,
@@ -213,6 +214,13 @@ class Lockstep(RuleBasedStateMachine):
                     request, Act(kind=kind, actor="ada", reason="why", occurrence_id=twin.rows[spot].id), at=self.now
                 )
             )
+
+    @rule(dice=DICE, writer=st.sampled_from(("p1", "p2")), worker=st.sampled_from(WORKERS))
+    def prove(self, dice: random.Random, writer: str, worker: str) -> None:
+        """Let a writer prove itself; now and then it remembers a link that the store does not hold."""
+        is_lost, epoch = not dice.randint(0, 5), dice.randint(0, 1)
+        if all(Capability.PROVES in twin.store.capabilities for twin in self.twins):
+            self._both(lambda twin: proof_of(twin, writer, worker, is_lost=is_lost, epoch=epoch, now=self.now))
 
     @rule(dice=DICE, job=st.sampled_from(JOBS), since=st.sampled_from((None, 0, 45, -5)))
     def end_a_job(self, dice: random.Random, job: str, since: int | None) -> None:

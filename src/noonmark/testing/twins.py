@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
 from noonmark.core.model import LedgerLine, Occurrence, Query
+from noonmark.core.model.rollback import Claim, Receipt
 from noonmark.ports.store import Store
 
 Spot: TypeAlias = tuple[str, str, str]
@@ -78,3 +79,20 @@ def assert_same(ours: Any, theirs: Any, what: str) -> None:
         keys = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)]
         ours, theirs = {key: ours.get(key) for key in keys}, {key: theirs.get(key) for key in keys}
     raise AssertionError(f"{what} differs:\n  model: {ours}\n  other: {theirs}")
+
+
+def proof_of(twin: Twin, writer: str, worker: str, *, is_lost: bool, epoch: int, now: int) -> Any:
+    """Return what two stores must say alike: hashes hold the store's own name, and servers have names of their own."""
+    store: Any = twin.store
+    head = next((each for each in store.writers() if each.id == writer), None)
+    receipt = None
+    if head is not None:
+        receipt = Receipt(
+            store=store.store_id(),
+            writer=writer,
+            epoch=max(head.epoch - epoch, 0),
+            seq=head.seq + is_lost,
+            hash="f" * 64 if is_lost else head.hash,
+        )
+    proof = store.prove(Claim(writer=writer, worker=worker, receipt=receipt), at=now)
+    return proof.outcome, proof.receipt.seq, proof.receipt.epoch, proof.epochs, proof.serving.as_of, proof.now

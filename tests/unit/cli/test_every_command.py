@@ -48,6 +48,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "end": ("end", "digest", "--reason", "moved elsewhere"),
     "doctor": ("doctor",),
     "simulate": ("simulate", "noonmark.yaml", "--days", "0.02", "--faults", "none"),
+    "ledger": ("ledger", "show"),
     "store": ("store", "migrate", "sqlite:///noonmark.db", "--sql"),
     "version": ("version",),
     "schema": ("schema",),

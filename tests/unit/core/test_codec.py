@@ -101,6 +101,7 @@ JOBS = st.builds(
         reason=TEXT,
     ),
     on_lost=st.sampled_from(["takeover", "wait", "manual"]),
+    on_rollback=st.sampled_from(["hold", "run"]),
     max_takeovers=st.integers(0, 9),
     business_date=st.sampled_from(["same", "previous_day"]),
     scope=st.sampled_from(["cluster", "each_worker"]),
@@ -127,8 +128,8 @@ def test_the_order_of_each_survives_because_it_decides_the_subjects_text() -> No
 
 def test_every_field_of_a_job_is_stored() -> None:
     whole = {part.name for part in fields(Job)} | {"v"}
-    assert set(codec.job_to_plain(replace(JOB, lock=LockRule(name="x")))) == whole
-    assert set(codec.job_to_plain(JOB)) == whole - {"lock"}, "rules without a lock keep the digest they always had"
+    assert set(codec.job_to_plain(replace(JOB, lock=LockRule(name="x"), on_rollback="run"))) == whole
+    assert set(codec.job_to_plain(JOB)) == whole - {"lock", "on_rollback"}, "a younger word leaves older digests alone"
 
 
 def test_code_and_file_have_one_digest_and_every_other_field_changes_it() -> None:

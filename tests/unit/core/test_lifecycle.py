@@ -16,16 +16,16 @@ SKIPPED, CANCELLED = State.SKIPPED, State.CANCELLED
 # Written out a second time on purpose, as a picture: a row is a state, "." means that the event cannot happen to it.
 EVENTS = (
     "start park skip miss takeover succeed fail_retry fail_manual hand_back cancel retry mark_done mark_skip "
-    "mark_handled reopen"
+    "mark_handled reopen release"
 )
 PICTURE = """
-PENDING         R P K M . . . . . C . S K . .
-RUNNING         . R . M R S F M P C . . . . .
-FAILED_RETRYING R F . M . . . . . C . S K . .
-FAILED_MANUAL   . . . . . . . . . C P S K C .
-SUCCESS         . . . . . . . . . . . . . . .
-SKIPPED         . . . . . . . . . . . . . . P
-CANCELLED       . . . . . . . . . . . . . . .
+PENDING         R P K M . . . . . C . S K . . P
+RUNNING         . R . M R S F M P C . . . . . P
+FAILED_RETRYING R F . M . . . . . C . S K . . P
+FAILED_MANUAL   . . . . . . . . . C P S K C . .
+SUCCESS         . . . . . . . . . . . . . . . .
+SKIPPED         . . . . . . . . . . . . . . P .
+CANCELLED       . . . . . . . . . . . . . . . .
 """
 LETTERS = {
     "P": PENDING,

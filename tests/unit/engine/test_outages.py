@@ -20,7 +20,7 @@ from noonmark.testing.builders import make_job, make_worker
 from noonmark.testing.clock import VirtualClock
 from noonmark.testing.world import World, sleeping
 
-VERBS = ("take", "settle", "renew", "heartbeat", "signal", "jobs", "facts", "occurrences", "story", "workers")
+VERBS = ("prove", "take", "settle", "renew", "heartbeat", "signal", "jobs", "facts", "occurrences", "story", "workers")
 
 
 class Leaving(MemoryStore):

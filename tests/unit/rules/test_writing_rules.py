@@ -81,6 +81,7 @@ jobs = st.builds(
     lease=lengths,
     overlap=st.sampled_from([None, "skip", "allow"]),
     on_lost=st.sampled_from(["takeover", "wait", "manual"]),
+    on_rollback=st.sampled_from(["hold", "run"]),
     business_date=st.sampled_from(["same", "previous_day"]),
     isolation=st.sampled_from(["", "process"]),
     source=st.just("file"),
@@ -114,7 +115,7 @@ def test_the_schema_describes_every_field_and_alias() -> None:
     assert job["additionalProperties"] is False
     fields = (
         "schedule cron every at event tz timezone dedupe_key catchup window_start execution_window max_delay_min "
-        "run command params each scope isolation on_lost business_date"
+        "run command params each scope isolation on_lost on_rollback business_date"
     )
     for name in fields.split():
         assert job["properties"][name].get("description") or "$ref" in job["properties"][name], name

@@ -87,7 +87,7 @@ class Activation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """A person's act.  ``kind``: retry, cancel, mark_done, mark_skip, mark_handled, pause, resume, end_job.
+    """A person's act.  ``kind``: retry, release, cancel, mark_done, mark_skip, mark_handled, pause, resume, end_job.
 
     ``end_job`` may carry what the rule leaves behind, as an ``Activation`` does, and the instant it is in force until.
     """

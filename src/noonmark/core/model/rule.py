@@ -164,6 +164,7 @@ class Job:
     lock: LockRule | None = None
     on_lost: str = "takeover"  # takeover | wait | manual
     max_takeovers: int = 3
+    on_rollback: str = "hold"  # hold | run: what becomes of rows that may have run in a range that the store lost
     business_date: str = "same"  # same | previous_day
     scope: str = "cluster"  # cluster | each_worker
     isolation: str = ""  # "" (coroutine or thread) | process

@@ -96,6 +96,15 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "请使用写缓存可靠的磁盘，或关闭写缓存。",
     ),
     "fsync_time": ("磁盘确认写入（fsync）用时 {milliseconds} 毫秒。", ""),
+    # -- the guard
+    "rollback_held": (
+        "存储丢失了已确认的数据；其间可能运行过的工作已扣住，等待人工处理。",
+        "noonmark ledger show",
+    ),
+    "workers_blind": (
+        "没有状态目录的盲 worker：{workers}；重启后无法得知存储是否丢失数据。",
+        "请给它们一个持久的目录：noonmark worker --state 目录（NOONMARK_STATE）。",
+    ),
     # -- PostgreSQL
     "postgres_server": ("PostgreSQL {version}，schema {schema}（结构版本 {shape}）。", ""),
     "postgres_version": ("PostgreSQL {version}。", ""),

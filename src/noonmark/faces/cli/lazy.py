@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("verify", "Prove that nothing was lost and nothing ran twice."),
     "simulate": ("simulate", "Live through days of your rules with faults; say what would be missed."),
     "doctor": ("doctor", "Examine the store, clocks, workers and rules; say what to mend."),
+    "ledger": ("ledger", "After a store lost data: see what is held, bring back outcomes, let go."),
     "store": ("store", "Bring a store up to date, or copy a namespace to another one."),
     "rules": ("rules", "Check, show or apply a rules file."),
     "schema": ("schema", "Print the JSON Schema of rules files."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -11,6 +11,8 @@ from noonmark.explain.render import stamp, table
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
+from noonmark.ports.rollback import Guarded
+from noonmark.ports.store import Capability
 
 WORKERS_SHOWN = 20
 """Most workers listed: the living ones first, then the ones last heard of."""
@@ -26,23 +28,40 @@ def leases(ctx: click.Context, limit: int) -> int:
         rows = here.store.occurrences(Query(states=frozenset({State.RUNNING}), oldest_first=True, limit=limit))
         workers = sorted(here.store.workers(), key=lambda w: (not w.is_awake(voice.now), -w.seen_at))[:WORKERS_SHOWN]
         names = {worker.id: worker.name for worker in workers}
+        blind = _blind(here, workers)
         plain = {
             "v": 1,
             "leases": [_plain_lease(row, voice) for row in rows],
-            "workers": [_plain_worker(worker, voice) for worker in workers],
+            "workers": [{**_plain_worker(worker, voice), "blind": worker in blind} for worker in workers],
         }
-        here.emit(plain, lambda: _text(here, rows, workers, names))
+        here.emit(plain, lambda: _text(here, rows, workers, names, blind))
         if rows:
             here.say_zone()
     return problems.OK
 
 
-def _text(here: Session, rows: list[Occurrence], workers: list[WorkerInfo], names: dict[str, str]) -> str:
+def _blind(here: Session, workers: list[WorkerInfo]) -> list[WorkerInfo]:
+    """Return the living workers that remember nothing beyond their process."""
+    if Capability.PROVES not in here.store.capabilities:
+        return []
+    blind = {writer.worker for writer in cast("Guarded", here.store).writers() if writer.blind}
+    return [worker for worker in workers if worker.id in blind and worker.is_awake(here.now)]
+
+
+def _text(
+    here: Session,
+    rows: list[Occurrence],
+    workers: list[WorkerInfo],
+    names: dict[str, str],
+    blind: list[WorkerInfo],
+) -> str:
     parts = [here.word("no_leases")]
     if rows:
         parts = [table(here.header("leases_header"), [_lease_cells(here, row, names) for row in rows])]
     if workers:
         parts.append(table(here.header("workers_header"), [_worker_cells(here, worker) for worker in workers]))
+    if blind:
+        parts.append(here.word("blind_workers", names=", ".join(worker.name for worker in blind)))
     return "\n\n".join(parts)
 
 

@@ -6,8 +6,10 @@ Rule of the file: only text.  Both languages have the same names in braces, whic
 from __future__ import annotations
 
 from noonmark.faces.cli.demo_trouble_words import DEMO_TROUBLES, Words
+from noonmark.faces.cli.ledger_words import LEDGER_TROUBLES
 
 TROUBLES: dict[str, tuple[Words, Words]] = {
+    **LEDGER_TROUBLES,
     "usage": (("{what}", "", "{command} --help"), ("{what}", "", "{command} --help")),
     "interrupted": (("interrupted", "", "run it again"), ("已中断", "", "请重新执行")),
     # -- the store

@@ -28,6 +28,14 @@ from noonmark.faces.cli.session import Command, Session, settings_of
 @click.option("--name", default="", envvar="NOONMARK_WORKER_NAME", show_envvar=True, help="Its name for people.")
 @click.option("--grace", default="30s", show_default=True, help="How long runs may finish after SIGTERM.")
 @click.option(
+    "--state",
+    default=None,
+    metavar="DIR",
+    envvar="NOONMARK_STATE",
+    show_envvar=True,
+    help="Where it remembers what the store acknowledged; none: nowhere.",
+)
+@click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
     default=None,
@@ -51,6 +59,7 @@ def worker(
     concurrency: int,
     name: str,
     grace: str,
+    state: str | None,
     log_format: str | None,
     log_level: str | None,
     leash: int | None,
@@ -77,7 +86,7 @@ def worker(
     sched = load_app(app, url=here.settings.url or None)
     gc.freeze()  # the app's modules and jobs stay: looking through them for garbage would only make starts late
     try:
-        sched.worker(concurrency=concurrency, name=name, grace=grace).run()
+        sched.worker(concurrency=concurrency, name=name, grace=grace, state=state).run()
     finally:
         sched.close()
     return problems.OK

@@ -113,7 +113,7 @@ MUTANTS: Final = (
     Mutant(
         name="request ids are not looked up",
         place=_MEMORY + "store:MemoryStore._once",
-        old="if known is not None and now - known[0] < HOUR:",
+        old="if known is not None and now - known[0] < KEPT:",
         new="if False:",
         scene="calls", depth=2, law="I12 request ids",
     ),

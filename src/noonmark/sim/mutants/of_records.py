@@ -1,4 +1,4 @@
-"""Bugs of stores: frontiers, slots, keys, facts, acts, and what is recorded.
+"""Bugs of stores: frontiers, slots, keys, facts, and what is recorded.
 
 Rule of the file: as in ``of_stores``.
 """
@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from noonmark.core import lifecycle
-from noonmark.core.model import Event, State
+from noonmark.core.model import Event
 from noonmark.sim import faults as f
 from noonmark.sim.mutants.plant import Anything, Mutant, Needs, Planter
-from noonmark.stores.memory import acting, activating, settling, tables
+from noonmark.stores.memory import activating, settling, tables
 from noonmark.stores.memory.tables import Tables
 
 
@@ -108,51 +107,6 @@ def _record_no_ends(planter: Planter) -> None:
     planter.put(Tables, "end_attempt", lambda *_: None)
 
 
-def _forget_a_cancel(planter: Planter) -> None:
-    planter.around(
-        acting,
-        "_cancel_row",
-        lambda cancel: (
-            lambda them, row, wish, now: True if row.state is State.RUNNING else cancel(them, row, wish, now)
-        ),
-    )
-
-
-def _hold_no_unknown_key(planter: Planter) -> None:
-    def make(hold: Anything) -> Anything:
-        def loose(them: Tables, *args: Any) -> Any:
-            acted = hold(them, *args)
-            them.release_key(them.rows[acted.ids[0]])
-            return acted
-
-        return loose
-
-    planter.around(acting, "_hold_unknown_key", make)
-
-
-def _retry_with_old_counts(planter: Planter) -> None:
-    def make(retry: Anything) -> Anything:
-        def counted(them: Tables, wish: Any, now: int) -> Any:
-            before = them.rows.get(wish.occurrence_id)
-            acted = retry(them, wish, now)
-            if before is not None and acted.outcome == "done":
-                them.change(before.id, attempt=before.attempt)
-            return acted
-
-        return counted
-
-    planter.around(acting, "_retry", make)
-
-
-def _cancel_a_success(planter: Planter) -> None:
-    def next_state(state: State, event: Event) -> State | None:
-        if state is State.SUCCESS and event is Event.CANCEL:
-            return State.CANCELLED
-        return lifecycle.next_state(state, event)
-
-    planter.put(acting, "next_state", next_state)
-
-
 _ASKED = Needs(jobs=("asked",))
 RECORD_MUTANTS: tuple[Mutant, ...] = (
     Mutant(name="a frontier hands over and stays one", plant=_keep_the_frontier_flag),
@@ -184,16 +138,4 @@ RECORD_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="ends of attempts are not recorded", plant=_record_no_ends, needs=Needs(any_job=("minutely", "hanging"))
     ),
-    Mutant(
-        name="a cancel of a run is forgotten",
-        plant=_forget_a_cancel,
-        needs=Needs(jobs=("minutely",), deeds=("cancel",)),
-    ),
-    Mutant(
-        name="a cancel that came first holds nothing",
-        plant=_hold_no_unknown_key,
-        needs=Needs(jobs=("asked",), deeds=("cancel",)),
-    ),
-    Mutant(name="a person's retry keeps the old counts", plant=_retry_with_old_counts, needs=Needs(deeds=("retry",))),
-    Mutant(name="a cancel ends a success", plant=_cancel_a_success, needs=Needs(jobs=("asked",), deeds=("cancel",))),
 )

@@ -9,8 +9,21 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from noonmark.core import rollback
 from noonmark.core.lifecycle import next_state
-from noonmark.core.model import Act, Acted, Event, FactWrite, JobRow, Micros, NewOccurrence, Occurrence, Origin, State
+from noonmark.core.model import (
+    Act,
+    Acted,
+    AlertWrite,
+    Event,
+    FactWrite,
+    JobRow,
+    Micros,
+    NewOccurrence,
+    Occurrence,
+    Origin,
+    State,
+)
 from noonmark.core.wellformed import MARKS
 from noonmark.stores.memory.activating import are_frontiers, leave, meet, put
 from noonmark.stores.memory.tables import Tables
@@ -22,6 +35,8 @@ def act(tables: Tables, request_id: str, wish: Act, now: Micros) -> Acted:
         return _cancel(tables, request_id, wish, now)
     if wish.kind == "retry":
         return _retry(tables, wish, now)
+    if wish.kind == "release":
+        return _release(tables, wish, now)
     if wish.kind in MARKS:
         return _mark(tables, wish, now)
     job = tables.jobs.get(wish.job or "")
@@ -99,6 +114,25 @@ def _retry(tables: Tables, wish: Act, now: Micros) -> Acted:
     state = next_state(row.state, Event.RETRY)
     if state is None:
         return Acted(outcome="refused", ids=(row.id,), state=row.state)
+    return _take_up(tables, row, state, Event.RETRY, "retried", wish, now)
+
+
+def _release(tables: Tables, wish: Act, now: Micros) -> Acted:
+    """Let a row go that a rollback held, or (no row named) call the rollback over and close its alert."""
+    if wish.occurrence_id is None:
+        tables.alert(AlertWrite(job="", kind=rollback.ALERT, level=0, code="", clear=True), now)
+        return Acted(outcome="done")
+    row = _named(tables, wish)
+    if row is None:
+        return Acted(outcome="not_found")
+    state = next_state(row.state, Event.RELEASE)
+    if state is None or row.code != "held_rollback" or row.holder:
+        return Acted(outcome="refused", ids=(row.id,), state=row.state)
+    return _take_up(tables, row, state, Event.RELEASE, "released", wish, now)
+
+
+def _take_up(tables: Tables, row: Occurrence, state: State, event: Event, code: str, wish: Act, now: Micros) -> Acted:
+    tables.stop_waiting(row.id)
     job = tables.jobs.get(row.job)
     tables.change(
         row.id,
@@ -114,9 +148,9 @@ def _retry(tables: Tables, wish: Act, now: Micros) -> Acted:
         expires_at=None,
         gated=True,
         revision=job.revision if job is not None else row.revision,
-        **_said("retried", wish),
+        **_said(code, wish),
     )
-    tables.log(row.id, now, event=Event.RETRY, actor=wish.actor)
+    tables.log(row.id, now, event=event, actor=wish.actor)
     return Acted(outcome="done", ids=(row.id,), state=state)
 
 

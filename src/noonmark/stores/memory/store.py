@@ -36,12 +36,21 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
-from noonmark.core.wellformed import check_act, check_rows, check_settlements
+from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
+from noonmark.core.wellformed import (
+    check_act,
+    check_changes,
+    check_facts,
+    check_note,
+    check_rows,
+    check_settlements,
+    check_worker,
+)
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.doctor import Finding
 from noonmark.ports.store import Capability
-from noonmark.stores.memory import acting, activating, archive, reading, settling, taking
+from noonmark.stores.memory import acting, activating, archive, proving, reading, settling, taking
 from noonmark.stores.memory.tables import Tables
 
 Answer = TypeVar("Answer")
@@ -73,7 +82,7 @@ class MemoryStore:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """It tells listeners at once, and survives nothing."""
-        return frozenset({Capability.NOTIFY})
+        return frozenset({Capability.NOTIFY, Capability.PROVES})
 
     def now(self) -> Micros:
         """Return the store's time, UTC microseconds."""
@@ -105,25 +114,39 @@ class MemoryStore:
         runnable: Mapping[str, Micros],
         look_lease: Micros,
         at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> Taken:
         """Lease what is due; see the port."""
-        return self._once(
-            "take",
-            request_id,
-            at,
-            lambda now: taking.take(
-                self._tables, worker, limit=limit, runnable=runnable, look_lease=look_lease, now=now
-            ),
-        )
+
+        def run(now: Micros) -> Taken:
+            if link is not None and taking.has_due(self._tables, worker, limit, now):
+                proving.check(self._tables, link)
+            taken = taking.take(self._tables, worker, limit=limit, runnable=runnable, look_lease=look_lease, now=now)
+            if any(not row.looking for row in taken.rows):
+                proving.append(self._tables, link, now)
+            return taken
+
+        return self._once("take", request_id, at, run)
 
     def settle(
-        self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
+        self,
+        request_id: str,
+        worker: str,
+        items: Sequence[Settlement],
+        *,
+        at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
         check_settlements(items)
-        return self._once(
-            "settle", request_id, at, lambda now: [settling.settle(self._tables, worker, item, now) for item in items]
-        )
+
+        def run(now: Micros) -> list[Settled]:
+            proving.check(self._tables, link)
+            answers = [settling.settle(self._tables, worker, item, now) for item in items]
+            proving.append(self._tables, link, now)
+            return answers
+
+        return self._once("settle", request_id, at, run)
 
     def renew(self, worker: str, leases: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
         """Extend leases; see the port."""
@@ -141,11 +164,13 @@ class MemoryStore:
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
+        check_facts(facts)
         writes = [FactWrite(name=fact.name, value=fact.value, actor=fact.actor) for fact in facts]
         return self._once("signal", request_id, at, lambda now: [self._tables.set_fact(write, now) for write in writes])
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
+        check_worker(worker)
         with self._lock:
             now = self.now() if at is None else at
             known = self._tables.workers.get(worker.id)
@@ -160,8 +185,7 @@ class MemoryStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        for change in changes:
-            check_rows((*change.frontiers, *change.adds))
+        check_changes(changes, actor)
         return self._once(
             "activate",
             request_id,
@@ -178,6 +202,7 @@ class MemoryStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
+        check_note(note)
         with self._lock:
             now = self.now() if at is None else at
             if not self._holds(worker, occurrence_id, fence):
@@ -224,6 +249,26 @@ class MemoryStore:
         """Count, for backlog and overview."""
         with self._lock:
             return reading.tallies(self._tables, self.now(), revisions=revisions)
+
+    # -- the guard (see ports.rollback) ----------------------------------------------------------
+
+    def identity(self) -> str:
+        """Return who serves it: nobody else ever does."""
+        return proving.SERVING
+
+    def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
+        """Judge what a writer remembers; see ``ports/rollback.py``."""
+        with self._lock:
+            proof = proving.prove(self._tables, self._id, claim, self.now() if at is None else at)
+            listeners = list(self._listeners) if self._tables.wakes else []
+        for tell in listeners:
+            tell()
+        return proof
+
+    def writers(self) -> list[Writer]:
+        """Read every writer, the one that proved itself last first."""
+        with self._lock:
+            return sorted(self._tables.writers.values(), key=lambda writer: (-writer.proved_at, writer.id))
 
     # -- the archive and the doctor --------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from noonmark.core.model import (
     Verdict,
     WorkerInfo,
 )
+from noonmark.core.model.rollback import Serving, Writer
 from noonmark.ports.archive import Import
 from noonmark.stores.memory.rows import made
 
@@ -58,6 +59,9 @@ class Tables:
     workers: dict[str, WorkerInfo] = field(default_factory=dict)
     answered: dict[int, set[int]] = field(default_factory=dict)  # occurrence -> fences that had their outcome
     looked: dict[int, set[int]] = field(default_factory=dict)  # those of them that no attempt tells, parks left out
+    writers: dict[str, Writer] = field(default_factory=dict)
+    links: dict[str, dict[int, str]] = field(default_factory=dict)  # writer -> number -> hash, the newest ones
+    serving: Serving | None = None
     imported: Import | None = None
     rules_version: int = 0
     stale_refused: int = 0

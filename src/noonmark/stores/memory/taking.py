@@ -27,6 +27,13 @@ def take(
     return Taken(rows=rows, now=now, next_due=_next_due(tables, worker, now), rules_version=tables.rules_version)
 
 
+def has_due(tables: Tables, worker: str, limit: int, now: Micros) -> bool:
+    """Would a take at this moment lease anything?"""
+    tables.wake(now, WAKES_PER_CALL)
+    _bury_workers(tables, now)
+    return bool(_due(tables, worker, limit, now))
+
+
 def _due(tables: Tables, worker: str, limit: int, now: Micros) -> list[Occurrence]:
     due = [row for row in tables.open_rows() if _is_for(row, worker) and row.due_at is not None and row.due_at <= now]
     due.sort(key=lambda row: (row.due_at, row.id))

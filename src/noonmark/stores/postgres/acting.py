@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from noonmark.core import rollback
 from noonmark.core.lifecycle import next_state
-from noonmark.core.model import Act, Acted, Event, JobRow, NewOccurrence, Origin, State
+from noonmark.core.model import Act, Acted, AlertWrite, Event, JobRow, NewOccurrence, Origin, State
 from noonmark.core.wellformed import MARKS
 from noonmark.stores.postgres import activating, adding, alerts, claims, ending, facts
 from noonmark.stores.postgres.desk import Desk, Wanted, lay
@@ -46,6 +47,8 @@ def act(desk: Desk, request_id: str, wish: Act) -> Acted:
     """Carry out one act; see the port."""
     if wish.kind == "cancel":
         return _cancel(desk, request_id, wish)
+    if wish.kind == "release":
+        return _release(desk, wish)
     if wish.kind == "retry":
         return _retry(desk, wish)
     if wish.kind in MARKS:
@@ -143,14 +146,35 @@ def _retry(desk: Desk, wish: Act) -> Acted:
     state = next_state(row.state, Event.RETRY)
     if state is None:
         return Acted(outcome="refused", ids=(row.id,), state=row.state)
+    return _take_up(desk, line, state, Event.RETRY, "retried", wish)
+
+
+def _release(desk: Desk, wish: Act) -> Acted:
+    """Let a row go that a rollback held, or (no row named) call the rollback over and close its alert."""
+    if wish.occurrence_id is None:
+        alerts.write(desk.tx, AlertWrite(job="", kind=rollback.ALERT, level=0, code="", clear=True))
+        return Acted(outcome="done")
+    line = _named(desk, wish)
+    if line is None:
+        return Acted(outcome="not_found")
+    row = line.row
+    state = next_state(row.state, Event.RELEASE)
+    if state is None or row.code != "held_rollback" or row.holder:
+        return Acted(outcome="refused", ids=(row.id,), state=row.state)
+    return _take_up(desk, line, state, Event.RELEASE, "released", wish)
+
+
+def _take_up(desk: Desk, line: Line, state: State, event: Event, code: str, wish: Act) -> Acted:
+    row = line.row
+    ending.forget_waiting(desk, line)
     job = desk.job(row.job)
     # Judged like a manual run: by today's rule and window, which whoever looks at it compiles anew.
     row.revision = job.revision if job is not None else row.revision
     row.state, row.due_at, row.ended_at, row.attempt, row.takeovers = state, desk.now, None, 0, 0
     row.cancel_requested, row.not_before, row.not_after, row.expires_at, row.gated = False, None, None, None, True
-    row.code, row.detail, row.actor, row.note = "retried", _said(wish), wish.actor, wish.reason
+    row.code, row.detail, row.actor, row.note = code, _said(wish), wish.actor, wish.reason
     line.is_changed = True
-    ending.log_row(desk, line, Event.RETRY, actor=wish.actor)
+    ending.log_row(desk, line, event, actor=wish.actor)
     return Acted(outcome="done", ids=(row.id,), state=state)
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from noonmark.core.lifecycle import ATTEMPT_ENDS, CANCEL_WITHIN, effective_event, is_end, next_state
 from noonmark.core.model import Event, Micros, Settled, Settlement, State, Verdict
 from noonmark.core.wellformed import STARTS, derives
-from noonmark.stores.postgres import adding, alerts, claims, ending, facts
+from noonmark.stores.postgres import adding, alerts, claims, ending, facts, writing
 from noonmark.stores.postgres.arrays import numbers, texts
-from noonmark.stores.postgres.desk import Desk, Wanted, is_stored
+from noonmark.stores.postgres.desk import Desk, Wanted, is_stored, lay
 from noonmark.stores.postgres.link import Statement
 from noonmark.stores.postgres.rows import Line
 from noonmark.stores.postgres.transaction import NOW, Transaction
@@ -275,3 +275,24 @@ def _carry(desk: Desk, line: Line, item: Settlement, *, overruled: bool) -> None
     for alert in item.alerts:
         if alert.clear or not overruled:
             alerts.write(desk.tx, alert)
+
+
+def answers(
+    tx: Transaction, worker: str, items: Sequence[Settlement], done: frozenset[tuple[int, int]]
+) -> list[Settled]:
+    """Answer the plain successes that went through, and judge the rest on a desk."""
+    left = [item for item in items if not (is_plain(item) and (item.occurrence_id, item.fence) in done)]
+    desk = Desk(tx)
+    if left:
+        lay(desk, wanted(left))
+    said: list[Settled] = []
+    same: Settled | None = None
+    for item in items:
+        if item.event is Event.SUCCEED and (item.occurrence_id, item.fence) in done and is_plain(item):
+            if same is None or same.fence != item.fence:
+                same = Settled(outcome="applied", fence=item.fence, state=State.SUCCESS)
+            said.append(same)
+        else:
+            said.append(judge(desk, worker, item))
+    writing.write(desk)
+    return said

@@ -11,14 +11,13 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from noonmark.core import remembered
+from noonmark.core import remembered, wellformed
 from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import (
     Act,
     Acted,
     Activation,
     Added,
-    Event,
     Fact,
     JobRow,
     Micros,
@@ -30,13 +29,12 @@ from noonmark.core.model import (
     Renewed,
     Settled,
     Settlement,
-    State,
     Story,
     Taken,
     Tallies,
     WorkerInfo,
 )
-from noonmark.core.wellformed import check_act, check_rows, check_settlements
+from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Finding, StoreAbsent
@@ -52,6 +50,7 @@ from noonmark.stores.postgres import (
     facts,
     health,
     leases,
+    proving,
     reading,
     requests,
     schema,
@@ -61,14 +60,12 @@ from noonmark.stores.postgres import (
     writing,
 )
 from noonmark.stores.postgres.address import Address
-from noonmark.stores.postgres.desk import Desk, Wanted, lay, sit_down
+from noonmark.stores.postgres.desk import Desk, Wanted, sit_down
 from noonmark.stores.postgres.link import URGENT_PATIENCE, Pool, Session
 from noonmark.stores.postgres.listening import Ear
 from noonmark.stores.postgres.transaction import NOW, ClockStep, Transaction
 
 Answer = TypeVar("Answer")
-IDLE_REMEMBERED = 256
-"""How many answers of takes that found nothing are remembered: more than a caller repeats, too few to matter."""
 
 
 class PostgresStore:
@@ -95,7 +92,8 @@ class PostgresStore:
         self._pool = Pool(address, address.pool_size)
         self._urgent = Pool(address, 1, patience=URGENT_PATIENCE)
         self._ear = Ear(address)
-        self._idle: dict[str, Taken] = {}
+        self._idle = remembered.IdleTakes()
+        self._serving = ""
         try:
             self._durability = self._pool.run(durability.read)
             self._store_id = self._pool.run(archive.store_id)
@@ -111,7 +109,7 @@ class PostgresStore:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What it can promise as opened; whether it can notify changes with its connection."""
-        promises = {Capability.SHARED, Capability.CALLER_TRANSACTION, *self._durability.capabilities}
+        promises = {Capability.SHARED, Capability.CALLER_TRANSACTION, Capability.PROVES, *self._durability.capabilities}
         if self._ear.works:
             promises.add(Capability.NOTIFY)
         return frozenset(promises)
@@ -128,7 +126,7 @@ class PostgresStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        check_rows(rows)
+        wellformed.check_rows(rows)
         return self._once(
             f"add:{request_id}",
             at,
@@ -147,6 +145,7 @@ class PostgresStore:
         runnable: Mapping[str, Micros],
         look_lease: Micros,
         at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> Taken:
         """Lease what is due; see the port."""
         name, fixed = f"take:{request_id}", self._fixed(at)
@@ -155,7 +154,7 @@ class PostgresStore:
             return idle
 
         def work(session: Session) -> Taken:
-            begun = taking.begin(session, name, worker, limit, fixed)
+            begun = taking.begin(session, name, worker, limit, fixed, link)
             if begun.tx.first is not None:
                 return taking.again(session, worker, begun.tx.first)
             if begun.outlook.must_wake or begun.outlook.must_cancel:
@@ -164,39 +163,44 @@ class PostgresStore:
                     waking.wake(session, fixed)
                 if begun.outlook.must_cancel:
                     waking.cancel_rows_of_the_gone(session, fixed)
-                begun = taking.begin(session, name, worker, limit, fixed)
+                begun = taking.begin(session, name, worker, limit, fixed, link)
             if not begun.due:
                 session.drop_transaction()
                 return self._nothing(name, begun.outlook)
-            return taking.lease(begun, name, worker, runnable, look_lease)
+            return taking.lease(begun, name, worker, runnable, look_lease, link)
 
         return self._run(self._pool, lambda session: _ended(session, work))
 
     def _nothing(self, name: str, outlook: taking.Outlook) -> Taken:
         """Remember an idle take here and not in the database: whoever repeats a request does so through this object."""
-        idle = self._idle[name] = outlook.nothing()
-        while len(self._idle) > IDLE_REMEMBERED:
-            self._idle.pop(next(iter(self._idle)), None)
-        return idle
+        return self._idle.keep(name, outlook.nothing())
 
     def settle(
-        self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
+        self,
+        request_id: str,
+        worker: str,
+        items: Sequence[Settlement],
+        *,
+        at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        check_settlements(items)
+        wellformed.check_settlements(items)
         name, fixed = f"settle:{request_id}", self._fixed(at)
 
         def work(session: Session) -> list[Settled]:
             plain = [item for item in items if settling.is_plain(item)]
             statements = settling.succeeding(plain, fixed) if plain else []
-            tx, found = Transaction.begin(session, name, fixed, *statements, kept=KEPT)
+            tx, found = Transaction.begin(session, name, fixed, *statements, *proving.checking(link), kept=KEPT)
             if tx.first is not None:
                 return remembered.settled_from_plain(json.loads(tx.first))
+            proving.check(link, found[-1] if link is not None else [])
             done = frozenset((row[0], row[1]) for row in found[1]) if plain else frozenset()
             if done:
                 settling.record(tx, worker, plain, done)
-            answers = _answers(tx, worker, items, done)
+            answers = settling.answers(tx, worker, items, done)
             requests.remember(tx, name, remembered.settled_to_plain(answers))
+            proving.append(tx, link)
             tx.finish()
             return answers
 
@@ -209,6 +213,7 @@ class PostgresStore:
 
     def signal(self, request_id: str, facts_: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
+        wellformed.check_facts(facts_)
         return self._once(
             f"signal:{request_id}",
             at,
@@ -220,6 +225,7 @@ class PostgresStore:
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
+        wellformed.check_worker(worker)
         fixed = self._fixed(at)
         return self._run(self._urgent, lambda session: leases.heartbeat(session, worker, ttl, fixed))
 
@@ -227,8 +233,7 @@ class PostgresStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        for change in changes:
-            check_rows((*change.frontiers, *change.adds))
+        wellformed.check_changes(changes, actor)
         return self._once(
             f"activate:{request_id}",
             at,
@@ -240,7 +245,7 @@ class PostgresStore:
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        check_act(act)
+        wellformed.check_act(act)
         return self._once(
             f"act:{request_id}",
             at,
@@ -254,6 +259,7 @@ class PostgresStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
+        wellformed.check_note(note)
         fixed = self._fixed(at)
         return self._run(
             self._pool, lambda session: leases.note_if_held(session, worker, occurrence_id, fence, note, fixed)
@@ -292,8 +298,25 @@ class PostgresStore:
         Raises:
             ValueError: no psycopg connection (or SQLAlchemy's over psycopg) to this store's database.
         """
-        check_rows(rows)
+        wellformed.check_rows(rows)
         return caller.add_within(self._address, self._store_id, connection, request_id, rows, self._fixed(None))
+
+    # -- the guard (see ports.rollback) --------------------------------------------------------
+
+    def identity(self) -> str:
+        """Return which server the last proof was given before; a link that was made for another one is refused."""
+        return self._serving
+
+    def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
+        """Judge what a writer remembers; see ``ports/rollback.py``."""
+        fixed = self._fixed(at)
+        proof = self._run(self._pool, lambda session: proving.prove(session, self._store_id, claim, fixed))
+        self._serving = proof.serving.identity
+        return proof
+
+    def writers(self) -> list[Writer]:
+        """Read every writer, the one that proved itself last first."""
+        return self._pool.run(proving.writers)
 
     # -- the archive (see ports.archive) -------------------------------------------------------
 
@@ -376,24 +399,3 @@ def _ended(session: Session, work: Callable[[Session], Answer]) -> Answer:
     if session.in_transaction:
         session.drop_transaction()
     return answer
-
-
-def _answers(
-    tx: Transaction, worker: str, items: Sequence[Settlement], done: frozenset[tuple[int, int]]
-) -> list[Settled]:
-    """Answer the plain successes that went through, and judge the rest on a desk."""
-    left = [item for item in items if not (settling.is_plain(item) and (item.occurrence_id, item.fence) in done)]
-    desk = Desk(tx)
-    if left:
-        lay(desk, settling.wanted(left))
-    answers: list[Settled] = []
-    same: Settled | None = None
-    for item in items:
-        if item.event is Event.SUCCEED and (item.occurrence_id, item.fence) in done and settling.is_plain(item):
-            if same is None or same.fence != item.fence:
-                same = Settled(outcome="applied", fence=item.fence, state=State.SUCCESS)
-            answers.append(same)
-        else:
-            answers.append(settling.judge(desk, worker, item))
-    writing.write(desk)
-    return answers

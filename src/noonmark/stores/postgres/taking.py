@@ -14,7 +14,8 @@ from typing import Any
 
 from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import Micros, Occurrence, State, Taken
-from noonmark.stores.postgres import writing
+from noonmark.core.model.rollback import ChainLink
+from noonmark.stores.postgres import proving, writing
 from noonmark.stores.postgres.arrays import numbers, texts, unescaped
 from noonmark.stores.postgres.exchange import Row
 from noonmark.stores.postgres.link import Session, Statement
@@ -111,20 +112,32 @@ class Begun:
     due: list[Row]
 
 
-def begin(session: Session, name: str, worker: str, limit: int, fixed: Micros | None) -> Begun:
+def begin(
+    session: Session, name: str, worker: str, limit: int, fixed: Micros | None, link: ChainLink | None = None
+) -> Begun:
     """Look around and lock what is due: one round trip."""
     asked: list[Statement] = [(OUTLOOK, (fixed, worker))]
     if limit > 0:
         asked.append((DUE, (fixed, worker, limit)))
         if worker:
             asked.append((DUE_OWN, (fixed, worker, limit)))
-    tx, (outlook, *found) = Transaction.begin(session, name, fixed, *asked, kept=KEPT)
+    tx, (outlook, *found) = Transaction.begin(session, name, fixed, *asked, *proving.checking(link), kept=KEPT)
+    head = found.pop() if link is not None else []
     due = [row for rows in found for row in rows]
     due.sort(key=lambda row: (row[_DUE_AT], row[_ID]))
+    if tx.first is None:
+        proving.check(link, head)
     return Begun(tx, outlook_of(outlook[0]), due[: max(limit, 0)])
 
 
-def lease(begun: Begun, name: str, worker: str, runnable: Mapping[str, Micros], look_lease: Micros) -> Taken:
+def lease(
+    begun: Begun,
+    name: str,
+    worker: str,
+    runnable: Mapping[str, Micros],
+    look_lease: Micros,
+    link: ChainLink | None = None,
+) -> Taken:
     """Lease what was locked to the worker and commit: the second round trip."""
     tx = begun.tx
     jobs: dict[str, tuple[int, bool]] = {}
@@ -135,6 +148,8 @@ def lease(begun: Begun, name: str, worker: str, runnable: Mapping[str, Micros], 
     rows = _lease(tx, worker, _choose(begun.due), jobs, runnable, look_lease)
     ids = json.dumps([[row.id, row.fence] for row in rows], separators=(",", ":"))
     tx.later(_REMEMBER, tx.now, worker, ids, name)
+    if any(not row.looking for row in rows):
+        proving.append(tx, link)
     [[after]] = tx.finish((OUTLOOK, (tx.now, worker)))
     outlook = outlook_of(after)
     return Taken(rows=rows, now=tx.now, next_due=outlook.next_due, rules_version=outlook.rules_version)

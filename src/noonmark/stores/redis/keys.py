@@ -3,7 +3,7 @@
 Rule of the file: a key that no pattern here names does not exist; a test compares the list with a server that has run the
 whole conformance suite.  All keys of a namespace share one hash tag, so a cluster keeps them in one slot.
 
-``ID`` in a pattern is an occurrence's number, ``JOB``, ``FACT`` and ``REQUEST`` are the names of what they say.
+``ID`` in a pattern is an occurrence's number, ``JOB``, ``FACT``, ``WRITER`` and ``REQUEST`` are the names of what they say.
 """
 
 from __future__ import annotations
@@ -58,11 +58,15 @@ KEYS = (
     Key("revision", "hash", "every rule that was ever in force", "one field per change of a rule"),
     Key("event", "zset", "event -> jobs it triggers", "one member per such job"),
     Key("worker", "hash", "cards of workers", "one field per worker process ever started"),
+    Key("writer", "hash", "who proves what was acknowledged: heads of chains", "one field per writer ever heard of"),
+    Key(
+        "link:WRITER", "hash", "a writer's newest links, a ring", "at most 1,024 fields; expires a week after the last"
+    ),
     Key("req:REQUEST", "string", "first answer to a request", "expires after an hour"),
     Key("import", "hash", "how far a copy from another store has come", "two fields, only in a copy"),
 )
 
-_PLACES = {"ID": r"\d+", "JOB": r"(?s:.*)", "FACT": r"(?s:.+)", "REQUEST": r"(?s:.+)"}
+_PLACES = {"ID": r"\d+", "JOB": r"(?s:.*)", "FACT": r"(?s:.+)", "REQUEST": r"(?s:.+)", "WRITER": r"(?s:.+)"}
 
 
 def expression(key: Key) -> re.Pattern[str]:

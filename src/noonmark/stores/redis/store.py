@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from noonmark.core import remembered
 from noonmark.core.model import (
     Act,
     Acted,
@@ -22,7 +23,6 @@ from noonmark.core.model import (
     NewOccurrence,
     Note,
     Occurrence,
-    Origin,
     Query,
     Renewal,
     Renewed,
@@ -34,20 +34,27 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
-from noonmark.core.wellformed import check_act, check_rows, check_settlements
+from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
+from noonmark.core.wellformed import (
+    check_act,
+    check_changes,
+    check_facts,
+    check_note,
+    check_rows,
+    check_settlements,
+    check_worker,
+)
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Finding
 from noonmark.ports.store import Capability
-from noonmark.stores.redis import archive, health, reading, wire
+from noonmark.stores.redis import archive, health, proving, reading, wire
 from noonmark.stores.redis.address import Address
 from noonmark.stores.redis.connection import Link, Wait
 from noonmark.stores.redis.scripts import script
 from noonmark.stores.redis.server import look
 from noonmark.stores.redis.wake import Wake
 
-IDLE_REMEMBERED = 256
-"""How many answers of takes that found nothing are remembered: more than a caller repeats, too few to matter."""
 READ_AT_ONCE = 500
 
 
@@ -82,7 +89,8 @@ class RedisStore:
         speaker = uuid.uuid4().hex
         self._voice = f"{'SPUBLISH' if sharded else 'PUBLISH'} {speaker}"
         self._wake = Wake(self._ear, f"{address.prefix}wake", speaker, sharded=sharded)
-        self._idle: dict[str, Taken] = {}
+        self._idle = remembered.IdleTakes()
+        self._serving = ""
         self._clock = clock
         if clock is not None:
             self._epoch, self._boot_id = clock.wall() - clock.boot(), clock.boot_id()
@@ -95,7 +103,8 @@ class RedisStore:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What it can promise as opened; NOTIFY only while hints are heard."""
-        return self._promises | {Capability.NOTIFY} if self._wake.works else self._promises
+        promises = self._promises | {Capability.PROVES}
+        return promises | {Capability.NOTIFY} if self._wake.works else promises
 
     def now(self) -> Micros:
         """Return the store's time, UTC microseconds."""
@@ -119,36 +128,42 @@ class RedisStore:
         runnable: Mapping[str, Micros],
         look_lease: Micros,
         at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> Taken:
         """Lease what is due; see the port."""
         name = f"take:{request_id}"
         idle = self._idle.get(name)
         if idle is not None:
             return idle
-        about = [worker, limit, dict(runnable), look_lease]
-        _, now, next_due, rules_version, rows = self._write("take", name, at, about, ())
+        about = [worker, limit, dict(runnable), look_lease, proving.plain(link)]
+        reply = self._write("take", name, at, about, ())
+        proving.check(link, reply)
+        _, now, next_due, rules_version, rows = reply
         taken = Taken(
             rows=tuple(wire.occurrence(*row) for row in rows),
             now=now,
             next_due=next_due,
             rules_version=rules_version,
         )
-        if (
-            not rows
-        ):  # not kept by the server, so that idling writes nothing; whoever repeats does so through this object
-            self._idle[name] = taken
-            while len(self._idle) > IDLE_REMEMBERED:
-                self._idle.pop(next(iter(self._idle)), None)
-        return taken
+        # An idle take is not kept by the server, so that idling writes nothing; whoever repeats does so through this object.
+        return taken if rows else self._idle.keep(name, taken)
 
     def settle(
-        self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
+        self,
+        request_id: str,
+        worker: str,
+        items: Sequence[Settlement],
+        *,
+        at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
         check_settlements(items)
         texts: list[str] = []
-        about = [worker, [wire.settlement(item, texts) for item in items]]
-        return wire.settled(self._once("settle", request_id, at, about, texts), items)
+        about = [worker, [wire.settlement(item, texts) for item in items], proving.plain(link)]
+        reply = self._write("settle", f"settle:{request_id}", at, about, texts)
+        proving.check(link, reply)
+        return wire.settled(reply[1], items)
 
     def renew(self, worker: str, leases: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
         """Extend leases; see the port."""
@@ -158,11 +173,13 @@ class RedisStore:
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
+        check_facts(facts)
         about = [[fact.name, wire.fact_text(fact.value), fact.actor] for fact in facts]
         return list(self._once("signal", request_id, at, about, ()))
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
+        check_worker(worker)
         about = [worker.id, ttl, worker.started_at, int(worker.ended_at is not None)]
         return int(self._write("heartbeat", "", at, about, (wire.card(worker),), urgent=True)[1])
 
@@ -170,8 +187,7 @@ class RedisStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        for change in changes:
-            check_rows((*change.frontiers, *change.adds))
+        check_changes(changes, actor)
         texts: list[str] = []
         about = [actor, [wire.activation(change, texts) for change in changes]]
         return [wire.job_row(answer) for answer in self._once("activate", request_id, at, about, texts)]
@@ -181,7 +197,7 @@ class RedisStore:
         check_act(act)
         texts: list[str] = []
         detail = json.dumps({"by": act.actor, "reason": act.reason}, ensure_ascii=False)
-        holding = wire.new_row(_holding(request_id, act), texts) if act.kind == "cancel" and act.key else None
+        holding = wire.new_row(wire.holding(request_id, act), texts) if act.kind == "cancel" and act.key else None
         about = [
             act.kind, act.actor, act.reason, act.occurrence_id, act.key, act.job or "", act.effective_at,
             wire.passed_rows(act.passed), wire.new_rows(act.adds, texts), detail, holding,
@@ -192,6 +208,7 @@ class RedisStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
+        check_note(note)
         about = [worker, occurrence_id, fence, note.kind, note.name]
         return bool(self._write("note", "", at, about, (note.value,))[1])
 
@@ -278,6 +295,28 @@ class RedisStore:
         """Call back when something became due earlier than known, in this process or another."""
         return self._wake.listen(callback)
 
+    # -- the guard (see ports.rollback) --------------------------------------------------------
+
+    def identity(self) -> str:
+        """Return which server the last proof was given before; a link that was made for another one is refused."""
+        return self._serving
+
+    def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
+        """Judge what a writer remembers; see ``ports/rollback.py``."""
+        proof = proving.prove(
+            lambda about: self._main.run(script("proof"), self._at(at), "", "", wire.dump(about)),
+            lambda about, serving: self._write("prove", "", at, about, (serving,)),
+            lambda name: self.ask("HSETNX", "meta", "store_id", name),
+            claim,
+            self.url,
+        )
+        self._serving = proof.serving.identity
+        return proof
+
+    def writers(self) -> list[Writer]:
+        """Read every writer, the one that proved itself last first."""
+        return proving.writers(self.read("writers", []))
+
     # -- the archive and the doctor ------------------------------------------------------------
 
     def store_id(self) -> str:
@@ -349,21 +388,6 @@ class RedisStore:
         if reply[0] == 1:
             self._wake.call()
         return reply
-
-
-def _holding(request_id: str, act: Act) -> NewOccurrence:
-    """Return the row that holds a cancelled key which nobody has created yet; the script puts its own time in."""
-    return NewOccurrence(
-        job=act.job or "",
-        identity=f"x:{request_id}",
-        key=act.key or "",
-        scheduled_for=0,
-        due_at=0,
-        origin=Origin.CANCEL,
-        claim=True,
-        actor=act.actor,
-        note=act.reason,
-    )
 
 
 def _pages(items: Sequence[Any]) -> list[Sequence[Any]]:

@@ -12,6 +12,7 @@ from dataclasses import fields
 from typing import Any, TypeAlias, cast
 
 from noonmark.core.model import (
+    Act,
     Acted,
     Activation,
     Added,
@@ -35,6 +36,7 @@ from noonmark.core.model import (
     State,
     WorkerInfo,
 )
+from noonmark.core.stored import ORIGINS, STATES
 from noonmark.stores.redis.layout import LINE, SHOWN
 
 Plain: TypeAlias = list[Any]
@@ -44,9 +46,6 @@ EXACT = 1 << 53
 """Scripts count in doubles, which are exact below this (microseconds: until the year 2255)."""
 FIRST_TEXT = 5
 """Index of the first free argument of a script."""
-
-STATES: dict[str, State] = {str(state.value): state for state in State}
-ORIGINS: dict[str, Origin] = {str(origin.value): origin for origin in Origin}
 
 
 def dump(value: object) -> str:
@@ -347,4 +346,19 @@ def alert(answer: Plain) -> Alert:
         updated_at=updated_at,
         count=count,
         closed_at=closed_at,
+    )
+
+
+def holding(request_id: str, act: Act) -> NewOccurrence:
+    """Return the row that holds a cancelled key which nobody has created yet; the script puts its own time in."""
+    return NewOccurrence(
+        job=act.job or "",
+        identity=f"x:{request_id}",
+        key=act.key or "",
+        scheduled_for=0,
+        due_at=0,
+        origin=Origin.CANCEL,
+        claim=True,
+        actor=act.actor,
+        note=act.reason,
     )

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from noonmark.core import rollback
 from noonmark.core.lifecycle import next_state
-from noonmark.core.model import Act, Acted, Event, JobRow, NewOccurrence, Origin, State
+from noonmark.core.model import Act, Acted, AlertWrite, Event, JobRow, NewOccurrence, Origin, State
 from noonmark.core.wellformed import MARKS
 from noonmark.stores.sqlite import activating, adding, alerts, claims, ending, facts, ledger
 from noonmark.stores.sqlite.ending import Line
@@ -20,7 +21,7 @@ from noonmark.stores.sqlite.transaction import Transaction
 _RETRY = (
     "UPDATE occurrence SET state = 'PENDING', due_at = ?, ended_at = NULL, attempt = 0, takeovers = 0,"
     " cancel_requested = 0, not_before = NULL, not_after = NULL, expires_at = NULL, gated = 1, revision = ?,"
-    " code = 'retried', detail = ?, actor = ?, note = ? WHERE id = ?"
+    " code = ?, detail = ?, actor = ?, note = ?, waits = 0 WHERE id = ?"
 )
 _WITH_KEY = "SELECT id FROM occurrence INDEXED BY occurrence_key WHERE key = ? AND key <> '' ORDER BY id"
 
@@ -35,6 +36,8 @@ def act(tx: Transaction, request_id: str, wish: Act) -> Acted:
 def _act(tx: Transaction, request_id: str, wish: Act) -> Acted:
     if wish.kind == "cancel":
         return _cancel(tx, request_id, wish)
+    if wish.kind == "release":
+        return _release(tx, wish)
     if wish.kind == "retry":
         return _retry(tx, wish)
     if wish.kind in MARKS:
@@ -136,13 +139,35 @@ def _retry(tx: Transaction, wish: Act) -> Acted:
     state = next_state(row.state, Event.RETRY)
     if state is None:
         return Acted(outcome="refused", ids=(row.id,), state=row.state)
+    return _take_up(tx, line, state, Event.RETRY, "retried", wish)
+
+
+def _release(tx: Transaction, wish: Act) -> Acted:
+    """Let a row go that a rollback held, or (no row named) call the rollback over and close its alert."""
+    if wish.occurrence_id is None:
+        alerts.write(tx, AlertWrite(job="", kind=rollback.ALERT, level=0, code="", clear=True))
+        return Acted(outcome="done")
+    line = _named(tx, wish)
+    if line is None:
+        return Acted(outcome="not_found")
+    row = line.row
+    state = next_state(row.state, Event.RELEASE)
+    if state is None or row.code != "held_rollback" or row.holder:
+        return Acted(outcome="refused", ids=(row.id,), state=row.state)
+    return _take_up(tx, line, state, Event.RELEASE, "released", wish)
+
+
+def _take_up(tx: Transaction, line: Line, state: State, event: Event, code: str, wish: Act) -> Acted:
+    row = line.row
+    if line.waits:
+        facts.forget_waiting(tx, row.id)
     job = activating.find_job(tx.connection, row.job)
     # Judged like a manual run: by today's rule and window, which whoever looks at it compiles anew.
     revision = job.revision if job is not None else row.revision
-    tx.execute(_RETRY, (tx.now, revision, _said(wish), wish.actor, wish.reason, row.id))
+    tx.execute(_RETRY, (tx.now, revision, code, _said(wish), wish.actor, wish.reason, row.id))
     tx.moved(row.state, state)
     tx.due(tx.now, row.worker)
-    ledger.append_row(tx, row.id, Event.RETRY, actor=wish.actor)
+    ledger.append_row(tx, row.id, event, actor=wish.actor)
     return Acted(outcome="done", ids=(row.id,), state=state)
 
 

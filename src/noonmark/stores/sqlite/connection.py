@@ -7,6 +7,8 @@ renewal needs: ordinary verbs let a waiting renewal go first.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
 import threading
 import time
@@ -27,6 +29,8 @@ PATIENCE = 10.0
 """Seconds to wait for another process's transaction."""
 FIRST_NAP, LONGEST_NAP, LONGEST_RENEWAL_NAP = 0.0002, 0.01, 0.002
 """Short naps on purpose: SQLite's lock is unfair, and whoever sleeps longest never gets it from a busy neighbour."""
+
+_MAKING = threading.Lock()
 
 
 class Courtesy:
@@ -156,6 +160,14 @@ class Link:
             self._connection.close()
 
 
+def file_identity(path: Path) -> str:
+    """Return what tells one file at this path from another one that takes its place, "" while there is none."""
+    try:
+        return f"file {path.stat().st_ino}"
+    except OSError:
+        return ""
+
+
 def connect(path: Path, synchronous: str, driver: str = APSW) -> AnyConnection:
     """Open a connection as every connection of this store must be."""
     connection = open_connection(path, driver)
@@ -200,6 +212,7 @@ def prepare(path: Path, synchronous: str, clock: StoreClock, driver: str = APSW,
         raise errors.unusable(
             str(path), f"its directory cannot be created ({problem.strerror})", "Create it, or name another place."
         ) from problem
+    _make_private(path)
     with errors.translating(str(path)):
         connection = _connect_when_ours(path, synchronous, driver)
         try:
@@ -225,6 +238,17 @@ def prepare(path: Path, synchronous: str, clock: StoreClock, driver: str = APSW,
             connection.close()
 
 
+def _make_private(path: Path) -> None:
+    """Make a file that is not there readable by its owner only: parameters, results and errors stand in it.
+
+    SQLite gives its log and its index the mode of the file.  A file that is there keeps the mode somebody chose.  Under
+    the lock, because closing a descriptor drops the locks that another thread's connection has on the same file.
+    """
+    with _MAKING, contextlib.suppress(OSError):  # whatever is wrong with the place is said by SQLite, in its words
+        if not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
 def _holds_a_store(path: Path, driver: str) -> bool:
     """Look without touching; an empty file, or a database without any table, is no store yet."""
     if not path.exists() or path.stat().st_size == 0:
@@ -236,6 +260,19 @@ def _holds_a_store(path: Path, driver: str) -> bool:
             return not schema.is_empty(look, str(path))
         finally:
             look.close()
+
+
+def open_links(
+    path: Path, synchronous: str, clock: StoreClock, driver: str, *, create: bool
+) -> tuple[Link, Link, Link]:
+    """Open the file for ordinary verbs, for those that keep a lease alive, and for reads; it is prepared before."""
+    prepare(path, synchronous, clock, driver, create=create)
+    courtesy = Courtesy()
+    return (
+        Link(path, synchronous, clock, courtesy, driver=driver),
+        Link(path, synchronous, clock, courtesy, urgent=True, driver=driver),
+        Link(path, synchronous, clock, courtesy, reader=True, driver=driver),
+    )
 
 
 def _connect_when_ours(path: Path, synchronous: str, driver: str) -> AnyConnection:

@@ -35,7 +35,16 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
-from noonmark.core.wellformed import check_act, check_rows, check_settlements
+from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
+from noonmark.core.wellformed import (
+    check_act,
+    check_changes,
+    check_facts,
+    check_note,
+    check_rows,
+    check_settlements,
+    check_worker,
+)
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.doctor import Finding
@@ -49,6 +58,7 @@ from noonmark.stores.sqlite import (
     drivers,
     errors,
     health,
+    proving,
     reading,
     requests,
     settling,
@@ -57,14 +67,13 @@ from noonmark.stores.sqlite import (
 from noonmark.stores.sqlite import facts as _facts
 from noonmark.stores.sqlite import leases as _leases
 from noonmark.stores.sqlite.clock import StoreClock
-from noonmark.stores.sqlite.connection import Courtesy, Link, prepare
+from noonmark.stores.sqlite.connection import Link, file_identity, open_links
 from noonmark.stores.sqlite.transaction import Transaction
 from noonmark.stores.sqlite.wake import Wake
 
 Answer = TypeVar("Answer")
-IDLE_REMEMBERED = 256
-"""How many answers of takes that found nothing are remembered: more than a caller repeats, too few to matter."""
 SYNCHRONOUS = ("FULL", "NORMAL", "OFF")
+ALWAYS = frozenset({Capability.SHARED, Capability.DURABLE_PROCESS, Capability.CALLER_TRANSACTION, Capability.PROVES})
 
 
 class SqliteStore:
@@ -101,14 +110,15 @@ class SqliteStore:
         self._synchronous = synchronous
         self._clock = StoreClock(clock or SystemClock())
         self._driver = driver
-        prepare(self._path, synchronous, self._clock, driver, create=create)
-        courtesy = Courtesy()
-        self._main = Link(self._path, synchronous, self._clock, courtesy, driver=driver)
-        self._urgent = Link(self._path, synchronous, self._clock, courtesy, urgent=True, driver=driver)
-        self._reader = Link(self._path, synchronous, self._clock, courtesy, reader=True, driver=driver)
+        self._open(create=create)
         self._wake = Wake(self._path)
         self._lookout = caller.Lookout(self._is_committed, self._wake.tell)
-        self._idle: dict[str, Taken] = {}
+        self._idle = remembered.IdleTakes()
+
+    def _open(self, *, create: bool) -> None:
+        # Links of before are left to whoever uses one this moment, and closed by the collector after that.
+        links = open_links(self._path, self._synchronous, self._clock, self._driver, create=create)
+        self._identity, (self._main, self._urgent, self._reader) = file_identity(self._path), links
 
     @property
     def url(self) -> str:
@@ -118,12 +128,8 @@ class SqliteStore:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What it can promise as opened."""
-        promises = {Capability.SHARED, Capability.DURABLE_PROCESS, Capability.CALLER_TRANSACTION}
-        if self._synchronous == "FULL":
-            promises.add(Capability.DURABLE_HOST)
-        if self._wake.works:
-            promises.add(Capability.NOTIFY)
-        return frozenset(promises)
+        durable = {Capability.DURABLE_HOST} if self._synchronous == "FULL" else set()
+        return ALWAYS | durable | ({Capability.NOTIFY} if self._wake.works else set())
 
     def now(self) -> Micros:
         """Return the store's time, UTC microseconds."""
@@ -176,6 +182,7 @@ class SqliteStore:
         runnable: Mapping[str, Micros],
         look_lease: Micros,
         at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> Taken:
         """Lease what is due; see the port."""
         name = f"take:{request_id}"
@@ -186,33 +193,37 @@ class SqliteStore:
             first = requests.recall(tx, name)
             if first is not None:
                 return taking.again(tx, worker, first)
+            if link is not None and limit > 0 and taking.is_due(tx.connection, worker, tx.now):
+                proving.check(tx.connection, link)
             taken = taking.take(tx, worker, limit=limit, runnable=runnable, look_lease=look_lease)
+            if any(not row.looking for row in taken.rows):
+                proving.append(tx, link)
             requests.remember(tx, name, taking.to_plain(taken))
         return taken
 
     def _take_nothing(self, name: str, worker: str, at: Micros | None) -> Taken | None:
-        """Answer a take when nothing is due, without a write; None when there is work, or an earlier answer.
-
-        The answer is remembered here and not in the file: whoever repeats a request does so through this object.
-        """
+        """Answer a take when nothing is due, without a write; None when there is work, or an earlier answer."""
         with self._main.read() as connection:
             now = self._clock.read(connection) if at is None else at
             if now is None or requests.is_known(connection, name) or taking.has_work(connection, worker, now):
                 return None
-            idle = self._idle[name] = taking.nothing(connection, worker, now)
-        while len(self._idle) > IDLE_REMEMBERED:
-            self._idle.pop(next(iter(self._idle)), None)
-        return idle
+            return self._idle.keep(name, taking.nothing(connection, worker, now))
 
     def settle(
-        self, request_id: str, worker: str, items: Sequence[Settlement], *, at: Micros | None = None
+        self,
+        request_id: str,
+        worker: str,
+        items: Sequence[Settlement],
+        *,
+        at: Micros | None = None,
+        link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
         check_settlements(items)
         return self._once(
             f"settle:{request_id}",
             at,
-            lambda tx: settling.settle(tx, worker, items),
+            lambda tx: proving.linked(tx, link, lambda: settling.settle(tx, worker, items)),
             remembered.settled_to_plain,
             lambda _tx, plain: remembered.settled_from_plain(plain),
         )
@@ -224,6 +235,7 @@ class SqliteStore:
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
+        check_facts(facts)
         return self._once(
             f"signal:{request_id}",
             at,
@@ -234,6 +246,7 @@ class SqliteStore:
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
+        check_worker(worker)
         with self._write(self._urgent, at) as tx:
             return _leases.heartbeat(tx, self._clock, worker, ttl)
 
@@ -241,8 +254,7 @@ class SqliteStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        for change in changes:
-            check_rows((*change.frontiers, *change.adds))
+        check_changes(changes, actor)
         return self._once(
             f"activate:{request_id}",
             at,
@@ -266,6 +278,7 @@ class SqliteStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
+        check_note(note)
         with self._write(self._main, at) as tx:
             return _leases.note_if_held(tx, worker, occurrence_id, fence, note)
 
@@ -301,6 +314,24 @@ class SqliteStore:
         now = self.now()
         with self._reader.read() as connection:
             return reading.tallies(connection, now, revisions=revisions)
+
+    # -- the guard (see ports.rollback) --------------------------------------------------------
+
+    def identity(self) -> str:
+        """Return which file is open, going over to the one that lies at the path now."""
+        if file_identity(self._path) not in ("", self._identity):  # what we have open is nobody's any more
+            self._open(create=False)
+        return self._identity
+
+    def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
+        """Judge what a writer remembers; see ``ports/rollback.py``."""
+        with self._write(self._main, at) as tx:
+            return proving.prove(tx, archive.store_id(tx.connection), self._identity, claim)
+
+    def writers(self) -> list[Writer]:
+        """Read every writer, the one that proved itself last first."""
+        with self._reader.read() as connection:
+            return proving.writers(connection)
 
     # -- the archive and the doctor ------------------------------------------------------------
 

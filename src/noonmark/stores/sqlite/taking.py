@@ -60,6 +60,14 @@ def has_work(connection: Reads, worker: str, now: Micros) -> bool:
     )
 
 
+def is_due(connection: Reads, worker: str, now: Micros) -> bool:
+    """Return True when a take at this moment would lease a row, once what waits was woken."""
+    earliest = _earliest(connection, worker)
+    return (earliest is not None and earliest <= now) or connection.execute(
+        "SELECT 1 FROM wake LIMIT 1"
+    ).fetchone() is not None
+
+
 def nothing(connection: Reads, worker: str, now: Micros) -> Taken:
     """Return the answer of an idle take."""
     return Taken(rows=(), now=now, next_due=next_due(connection, worker), rules_version=rules_version(connection))

@@ -27,9 +27,11 @@ def cases() -> list[Case]:
         adding,
         frontier,
         gates,
+        letting_go,
         marks,
         notes,
         pausing,
+        proving,
         reads,
         renewing,
         requests,
@@ -58,6 +60,8 @@ def cases() -> list[Case]:
         requests,
         reads,
         tallies,
+        proving,
+        letting_go,
     )
     return [case for topic in topics for case in collect(topic)]
 

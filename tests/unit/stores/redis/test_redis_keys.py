@@ -53,11 +53,12 @@ def test_every_entry_of_the_list_is_used(used: Redis) -> None:
     assert unused <= {"import", "wake"}
 
 
-def test_only_remembered_requests_expire(used: Redis) -> None:
+def test_only_remembered_requests_and_links_expire(used: Redis) -> None:
+    lengths = {"req": 3_600_000, "link": 7 * 86_400_000}
     for name in _names(used):
-        remembered = name.partition("}:")[2].startswith("req:")
+        length = lengths.get(name.partition("}:")[2].partition(":")[0])
         left = int(used.command("PTTL", name))
-        assert (0 < left <= 3_600_000) if remembered else left == -1, name
+        assert left == -1 if length is None else 0 < left <= length, name
 
 
 def test_a_key_that_nobody_knows_is_told_apart() -> None:

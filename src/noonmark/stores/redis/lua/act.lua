@@ -88,6 +88,19 @@ end
 
 -- --- retry and marks ------------------------------------------------------------------------------------------------
 
+local function take_up(row, state, code)
+  forget_waiting(row)
+  by_person(row, code)
+  local head, job = row.head, job_of(row.head[JOB])
+  head[STATE], head[DUE], head[ENDED], head[ATTEMPT], head[TAKEOVERS], head[CANCEL] = state, now, false, 0, 0, 0
+  -- judged like a manual run: by today's rule and window, which whoever looks at it compiles anew
+  head[NOT_BEFORE], head[NOT_AFTER], head[EXPIRES], head[GATED] = false, false, false, 1
+  head[REVISION] = job and job[J_REVISION] or head[REVISION]
+  due(now, head[WORKER])
+  log_row(row, kind, '[]', '', actor)
+  return { 'done', { row.id }, state }
+end
+
 local function retry()
   local row = named()
   if not row then
@@ -97,15 +110,25 @@ local function retry()
   if not state then
     return { 'refused', { row.id }, row.head[STATE] }
   end
-  by_person(row, 'retried')
-  local head, job = row.head, job_of(row.head[JOB])
-  head[STATE], head[DUE], head[ENDED], head[ATTEMPT], head[TAKEOVERS], head[CANCEL] = state, now, false, 0, 0, 0
-  -- judged like a manual run: by today's rule and window, which whoever looks at it compiles anew
-  head[NOT_BEFORE], head[NOT_AFTER], head[EXPIRES], head[GATED] = false, false, false, 1
-  head[REVISION] = job and job[J_REVISION] or head[REVISION]
-  due(now, head[WORKER])
-  log_row(row, 'retry', '[]', '', actor)
-  return { 'done', { row.id }, state }
+  return take_up(row, state, 'retried')
+end
+
+-- Let a row go that a rollback held, or (no row named) call the rollback over and close its alert.
+local function release()
+  if not occurrence_id then
+    write_alert({ '', 'rollback', 0, '', '{}', false, true })
+    return { 'done', {}, false }
+  end
+  local row = named()
+  if not row then
+    return { 'not_found', {}, false }
+  end
+  local head = row.head
+  local state = TRANSITIONS[head[STATE] .. ' release']
+  if not state or head[CODE] ~= 'held_rollback' or head[HOLDER] ~= '' then
+    return { 'refused', { row.id }, head[STATE] }
+  end
+  return take_up(row, state, 'released')
 end
 
 local function mark()
@@ -180,6 +203,8 @@ local function act()
     return cancel()
   elseif kind == 'retry' then
     return retry()
+  elseif kind == 'release' then
+    return release()
   elseif MARKS[kind] then
     return mark()
   end

@@ -1,13 +1,13 @@
 -- settle: apply outcomes, each guarded by its fence and judged by itself; see the port.
 -- KEYS     {prefix}meta {prefix}moving
--- ARGV[4]  JSON {worker, items};  ARGV[5...] bodies of the rows that come along
+-- ARGV[4]  JSON {worker, items, link or null};  ARGV[5...] bodies of the rows that come along
 --          an item is {id, fence, event, due_at, lease, gates, verdict, code, detail, checks, ledger, adds, facts, alerts,
 --          result, error}, gates are {revision, pause_version, {{fact, version}, ...}, slot, ignore_window};
 --          a success that carries nothing else is {id, fence, verdict, code, detail, result, error}
--- returns  {news, answers}; an answer is 1 (a success applied, fence as asked) or
+-- returns  {news, answers} or {0, 'broken'}; an answer is 1 (a success applied, fence as asked) or
 --          {outcome, fence, lease_until, {changed}, holder, state}
 -- invariant: only the newest fence of a row that somebody holds changes anything; an end is never undone.
--- USES: unit rows keys ledger facts ending
+-- USES: unit rows keys ledger facts ending chain
 
 local STARTS = { start = true, takeover = true }
 
@@ -300,7 +300,11 @@ local first = recall()
 if first then
   return { 0, first }
 end
-local worker, items = unpack(cjson.decode(ARGV[4]))
+local worker, items, link = unpack(cjson.decode(ARGV[4]))
+link = known(link)
+if link and not follows(link) then
+  return { 0, 'broken' }
+end
 local ids = {}
 for index, item in ipairs(items) do
   for position = 1, #item do
@@ -317,4 +321,9 @@ for index, item in ipairs(items) do
   answers[index] = (#item == 7 and succeed_plainly or judge)(worker, item)
 end
 remember(answers)
-return { commit(), answers }
+if link then
+  append(link)
+end
+local news = commit()
+keep_rings()
+return { news, answers }

@@ -1,12 +1,13 @@
 -- take: lease what is due, oldest first; start at once what the row itself proves may start.
 -- KEYS     {prefix}meta {prefix}moving
--- ARGV[4]  JSON {worker, limit, {job: lease}, look_lease}
--- returns  {news, now, next_due or nil, rules_version, rows}; a row is {id, body, result, error, head}
+-- ARGV[4]  JSON {worker, limit, {job: lease}, look_lease, link or null}
+-- returns  {news, now, next_due or nil, rules_version, rows}; a row is {id, body, result, error, head}; or {0, 'broken'}
 -- invariant: a row is leased under a fence greater than every fence before; a take that finds nothing due writes nothing.
--- USES: unit rows keys ledger facts ending
+-- USES: unit rows keys ledger facts ending chain
 
 local WOKEN_AT_ONCE, FACTS_AT_ONCE, CANCELLED_AT_ONCE = 1000, 1000, 1000
-local worker, limit, runnable, look_lease = unpack(cjson.decode(ARGV[4]))
+local worker, limit, runnable, look_lease, link = unpack(cjson.decode(ARGV[4]))
+link = known(link)
 
 local function reply(row)
   local result, error = said(row)
@@ -189,6 +190,9 @@ local first = recall()
 if first then
   return again(first)
 end
+if link and not follows(link) then
+  return { 0, 'broken' }
+end
 local woken, still_asleep = wake_waiting()
 local buried = cancel_rows_of_the_gone()
 if moved_back or #woken > 0 or still_asleep > 0 or buried > 0 then
@@ -210,15 +214,20 @@ for index, row in ipairs(chosen) do
   bodies[index] = row.plain
 end
 prefetch('body', bodies)
-local answered_rows, kept = {}, {}
+local answered_rows, kept, starts = {}, {}, false
 for index, row in ipairs(chosen) do
   lease(row)
+  starts = starts or row.head[LOOKING] == 0
   local result, error = said(row)
   answered_rows[index] = { row.id, hget('body', row.plain), result, error, row.head }
   kept[index] = { row.id, row.head[FENCE] }
 end
+if link and starts then
+  append(link)
+end
 -- what is left is the next moment; the answer is remembered with it, so the rows go out first
 commit()
+keep_rings()
 for _, row in ipairs(chosen) do
   row.head[SLOT] = nil  -- a reply ends at the first nil: what only scripts need is not sent
 end

@@ -1,0 +1,123 @@
+"""What proves that a store still holds what it acknowledged: links, receipts, writers, and what a proof says.
+
+A *writer* is a worker's memory: it outlives the process in a state folder, or it is the incarnation itself and *blind*
+after a restart.  Each batch that a writer has a store decide is a *link* of its own gap-free chain, written in the same
+transaction; the last acknowledged link is its *receipt*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from noonmark.core.model.base import Micros, Origin
+from noonmark.core.model.occurrence import Occurrence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainLink:
+    """The next link of a writer's chain: the store appends it only to the link whose hash is ``before``.
+
+    ``serving`` is the server for which the writer proved itself, "" = any.
+    """
+
+    writer: str
+    seq: int
+    before: str
+    hash: str
+    serving: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What a writer was last told: that ``seq`` with ``hash`` is kept, and that ``worker`` was heard of at ``beat``.
+
+    ``epoch`` is the number of the newest rollback that the writer knew of.  Instants are the store's, UTC microseconds.
+    """
+
+    store: str
+    writer: str
+    epoch: int = 0
+    seq: int = 0
+    hash: str = ""
+    at: Micros = 0
+    worker: str = ""
+    beat: Micros = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A writer that asks whether its last acknowledged writes are still there; ``receipt`` None: it remembers nothing."""
+
+    writer: str
+    worker: str
+    receipt: Receipt | None
+    blind: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """A writer as the store keeps it: the head of its chain, and when and before which server it proved itself."""
+
+    id: str
+    worker: str
+    seq: int
+    hash: str
+    at: Micros
+    epoch: int = 0
+    blind: bool = False
+    proved_at: Micros = 0
+    proved_for: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """Which server serves the store, since when, and how far the data reached when it began: its last heartbeat."""
+
+    identity: str
+    since: Micros
+    as_of: Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epoch:
+    """One rollback: what the store held between ``lost_from`` and ``lost_until`` is gone.
+
+    ``released_by`` non-empty: a person let go what was held; ``released_jobs`` are jobs let go before that.
+    """
+
+    number: int
+    lost_from: Micros
+    lost_until: Micros
+    detected_at: Micros
+    writers: tuple[str, ...] = ()
+    released_at: Micros | None = None
+    released_by: str = ""
+    reason: str = ""
+    released_jobs: Mapping[str, Mapping[str, Any]] | None = None
+
+    def concerns(self, row: Occurrence) -> bool:
+        """True for a row that may have run in the lost range: its moment had come, and it was not added since."""
+        due = row.scheduled_for < self.lost_until
+        return due and (row.created_at < self.detected_at or row.origin is Origin.SCHEDULE)
+
+    def is_released(self, job: str) -> bool:
+        """True once a person let the job's rows go."""
+        return self.released_at is not None or job in (self.released_jobs or {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """Answer to a claim.
+
+    ``outcome``: ``new`` (nothing was remembered) · ``present`` · ``other`` (the receipt is another store's) · ``lost``
+    (acknowledged writes are gone: a rollback, recorded now) · ``joined`` (gone by a rollback that is on record already).
+    ``receipt`` is where the chain goes on.
+    """
+
+    outcome: str
+    receipt: Receipt
+    serving: Serving
+    epochs: tuple[Epoch, ...]
+    now: Micros

@@ -1,0 +1,372 @@
+"""Did the store lose what it acknowledged, and which rows may have run in what it lost?
+
+Promise: every store judges a receipt by ``judge`` and every look holds a row by ``held``, so that all of them mean the
+same by a rollback.  Rule of the file: pure; a rollback is told only by an acknowledged write that is gone, never by a
+gap in any other sequence, by pruning, or by a write that nobody acknowledged.
+
+The rollbacks of a namespace are one fact, ``FACT``, versioned like every other, so parked rows wake when a person
+releases them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from noonmark.core.model import (
+    DAY,
+    SECOND,
+    Check,
+    Decision,
+    Event,
+    Fact,
+    Job,
+    Micros,
+    Occurrence,
+    Settlement,
+    Verdict,
+    WorkerInfo,
+)
+from noonmark.core.model.rollback import Claim, Epoch, Receipt, Serving, Writer
+
+FACT = "rollback"
+"""Name of the fact that lists the rollbacks of a namespace."""
+ALERT = "rollback"
+"""Kind of the alert; it belongs to no job."""
+LINKS_KEPT = 1024
+"""How many links of a writer are kept; a receipt from before them is pruned, not absent."""
+BEATS_BORNE: Micros = 30 * SECOND
+"""Heartbeats are not waited for as outcomes are (disks, replicas), so only the loss of several is a rollback."""
+COMING_BACK: Micros = SECOND // 2
+"""How long a living worker takes at most to find a store again that is back (``engine/gate.py``)."""
+EPOCHS_KEPT = 20
+HELD_RECHECK: Micros = DAY
+"""A held row wakes when its fact moves; this is only so that it has a next look, as every waiting row has."""
+
+
+# -- the chain ------------------------------------------------------------------------------------------
+
+
+def genesis(store: str, writer: str) -> str:
+    """Return the hash before the first link of a writer."""
+    return _digest(store, writer)
+
+
+def hash_of(before: str, request: str, items: Sequence[Settlement] = ()) -> str:
+    """Return the hash of the link that follows ``before``: over what is asked, so both sides know it beforehand."""
+    return _digest(before, request, *[f"{item.occurrence_id}:{item.fence}:{item.event}" for item in items])
+
+
+def _rebased(receipt: Receipt, epoch: int) -> str:
+    """Return the hash with which a chain goes on behind a rollback."""
+    return _digest(receipt.hash, f"epoch {epoch}")
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# -- judging a claim --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the store has about a claim: the writer's head, the link at the receipt's number, the heartbeat, the fact.
+
+    ``link`` and ``beat`` None: not kept.  ``as_of`` is the latest heartbeat of anybody.
+    """
+
+    store: str
+    head: Writer | None
+    link: str | None
+    beat: Micros | None
+    as_of: Micros
+    rollbacks: Any
+    serving: Serving | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What becomes of a claim: the writer's row as it is to be, the fact where it changes, and what to hold.
+
+    ``hold_before``: open rows with an earlier moment are to be gated, and decisions from before to fail.
+    """
+
+    outcome: str
+    writer: Writer
+    serving: Serving
+    epochs: tuple[Epoch, ...]
+    rollbacks: Any = None  # the fact's new value; None: it stays as it is
+    opened: Epoch | None = None
+    hold_before: Micros | None = None
+
+
+def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
+    """Judge a claim.
+
+    Args:
+        claim: the writer's, as it asks.
+        known: what the store has.
+        identity: of the server that is asked.
+        now: the store's time.
+    """
+    epochs = epochs_of(known.rollbacks)
+    newest = max((epoch.number for epoch in epochs), default=0)
+    serving = known.serving
+    if serving is None or serving.identity != identity:
+        serving = Serving(identity=identity, since=now, as_of=known.as_of)
+    receipt, head, value, opened, hold_before = claim.receipt, known.head, None, None, None
+    seq = 0 if head is None else head.seq
+    hash_ = genesis(known.store, claim.writer) if head is None else head.hash
+    at = now if head is None else head.at
+    if receipt is None:
+        outcome = "new"
+    elif receipt.store != known.store:
+        outcome = "other"
+    elif is_there(receipt, known):
+        outcome = "present"
+    elif receipt.epoch < newest and hash_ == _rebased(receipt, newest):  # its answer was lost, and it asks again
+        outcome = "lost" if epochs[-1].writers[:1] == (claim.writer,) else "joined"
+    else:
+        outcome = "joined" if receipt.epoch < newest else "lost"
+        lost_from = _survived_until(head, known)
+        if outcome == "lost":
+            newest = max(newest, receipt.epoch) + 1
+            opened = Epoch(number=newest, lost_from=lost_from, lost_until=now, detected_at=now, writers=(claim.writer,))
+            epochs, hold_before = (*epochs, opened), now
+        else:
+            was = epochs[-1].lost_until
+            epochs = _joined(epochs, newest, claim.writer, lost_from, max(receipt.at, receipt.beat))
+            hold_before = epochs[-1].lost_until if epochs[-1].lost_until > was else None
+        value = to_plain(epochs)
+        # The chain goes on from where the writer was, so no number is used twice; repeating the claim gives the same.
+        seq, hash_, at = max(seq, receipt.seq), _rebased(receipt, newest), now
+    writer = Writer(
+        id=claim.writer,
+        worker=claim.worker,
+        seq=seq,
+        hash=hash_,
+        at=at,
+        epoch=newest,
+        blind=claim.blind,
+        proved_at=now,
+        proved_for=identity,
+    )
+    return Judged(
+        outcome=outcome,
+        writer=writer,
+        serving=serving,
+        epochs=epochs_of(value) if value is not None else epochs,
+        rollbacks=value,
+        opened=opened,
+        hold_before=hold_before,
+    )
+
+
+def is_there(receipt: Receipt, known: Known) -> bool:
+    """Return False when something that was acknowledged to the writer is gone."""
+    if receipt.beat and (known.beat is None or known.beat < receipt.beat - BEATS_BORNE):
+        return False
+    head = known.head
+    if head is None or head.seq < receipt.seq:
+        return False
+    if head.seq == receipt.seq:
+        return head.hash == receipt.hash
+    return known.link is None or known.link == receipt.hash  # None: pruned, so nothing speaks against it
+
+
+def _survived_until(head: Writer | None, known: Known) -> Micros:
+    moments = [] if head is None else [head.at]
+    if known.beat is not None:
+        moments.append(known.beat)
+    return max(moments) if moments else known.as_of
+
+
+def _joined(epochs: tuple[Epoch, ...], number: int, writer: str, since: Micros, until: Micros) -> tuple[Epoch, ...]:
+    """Widen the newest rollback by what another writer lost in it."""
+    return tuple(
+        replace(
+            epoch,
+            lost_from=min(epoch.lost_from, since),
+            lost_until=max(epoch.lost_until, until),
+            writers=epoch.writers if writer in epoch.writers else (*epoch.writers, writer),
+        )
+        if epoch.number == number
+        else epoch
+        for epoch in epochs
+    )
+
+
+def receipt_of(judged: Judged, store: str, *, worker: str = "", beat: Micros = 0) -> Receipt:
+    """Return where the writer's chain goes on."""
+    head = judged.writer
+    return Receipt(
+        store=store,
+        writer=head.id,
+        epoch=head.epoch,
+        seq=head.seq,
+        hash=head.hash,
+        at=head.at,
+        worker=worker,
+        beat=beat,
+    )
+
+
+def unproved(
+    writers: Iterable[Writer], workers: Iterable[WorkerInfo], serving: Serving, now: Micros
+) -> tuple[str, ...]:
+    """Return the writers that live and have not proved themselves before the new server.
+
+    Judged by the data, which may be old: alive is who was so at its last moment.  Who has not been heard of since, for
+    longer than a living worker takes to come back, is not waited for: it may be gone, and work must not stand still.
+    """
+    is_early = now < serving.since + COMING_BACK
+    alive = {
+        info.id
+        for info in workers
+        if info.ended_at is None and info.until > serving.as_of and (is_early or info.seen_at >= serving.since)
+    }
+    return tuple(writer.id for writer in writers if writer.worker in alive and writer.proved_for != serving.identity)
+
+
+# -- the fact -------------------------------------------------------------------------------------------
+
+
+def epochs_of(value: Any) -> tuple[Epoch, ...]:
+    """Return the rollbacks that the fact's value lists, oldest first."""
+    listed = value.get("epochs", ()) if isinstance(value, Mapping) else ()
+    return tuple(
+        Epoch(
+            number=each["number"],
+            lost_from=each["from"],
+            lost_until=each["until"],
+            detected_at=each["detected_at"],
+            writers=tuple(each.get("writers", ())),
+            released_at=each.get("released_at"),
+            released_by=each.get("released_by", ""),
+            reason=each.get("reason", ""),
+            released_jobs=dict(each.get("jobs", {})),
+        )
+        for each in listed
+    )
+
+
+def to_plain(epochs: Sequence[Epoch]) -> dict[str, Any]:
+    """Return the fact's value; of very many rollbacks the oldest that hold nothing any more are left out."""
+    kept = list(epochs)
+    for epoch in epochs:
+        if len(kept) > EPOCHS_KEPT and epoch.released_at is not None:
+            kept.remove(epoch)
+    return {
+        "epochs": [
+            {
+                "number": epoch.number,
+                "from": epoch.lost_from,
+                "until": epoch.lost_until,
+                "detected_at": epoch.detected_at,
+                "writers": list(epoch.writers),
+                "released_at": epoch.released_at,
+                "released_by": epoch.released_by,
+                "reason": epoch.reason,
+                "jobs": dict(epoch.released_jobs or {}),
+            }
+            for epoch in kept
+        ]
+    }
+
+
+def released(epochs: Sequence[Epoch], *, by: str, reason: str, at: Micros, job: str = "") -> dict[str, Any]:
+    """Return the fact's value once a person let a job's held rows go, or ("") those of every job."""
+    word = {"by": by, "reason": reason, "at": at}
+    return to_plain(
+        [
+            epoch
+            if epoch.is_released(job)
+            else replace(epoch, released_jobs={**(epoch.released_jobs or {}), job: word})
+            if job
+            else replace(epoch, released_at=at, released_by=by, reason=reason)
+            for epoch in epochs
+        ]
+    )
+
+
+def lost_until(fact: Fact | None) -> Micros:
+    """Return the end of the latest lost range, 0 when nothing was ever lost: later rows need not ask."""
+    return max((epoch.lost_until for epoch in epochs_of(fact.value if fact is not None else None)), default=0)
+
+
+# -- what may have run before -------------------------------------------------------------------------------
+
+
+def epoch_of(row: Occurrence, fact: Fact | None) -> Epoch | None:
+    """Return the newest rollback in whose lost range the row may have run."""
+    if fact is None:
+        return None
+    return next((epoch for epoch in reversed(epochs_of(fact.value)) if epoch.concerns(row)), None)
+
+
+def is_held(job: Job, row: Occurrence, fact: Fact | None) -> bool:
+    """Return True when the row may have run in a lost range, and nobody has said yet that it may run again."""
+    if fact is None or job.on_rollback == "run" or row.code == "released":
+        return False
+    return any(epoch.concerns(row) and not epoch.is_released(job.name) for epoch in epochs_of(fact.value))
+
+
+def held(job: Job, row: Occurrence, fact: Fact | None, now: Micros) -> Decision | None:
+    """Return the decision that holds the row for a person, None when it may be judged as usual.
+
+    It waits without end: neither its window nor its limit may end it, for it may well have run in time.
+    """
+    if fact is None or not is_held(job, row, fact):
+        return None
+    epoch = epoch_of(row, fact)
+    assert epoch is not None, "it is held for one"
+    return Decision(
+        verdict=Verdict.SKIP_LEASE,
+        event=Event.PARK,
+        code="held_rollback",
+        detail=_said(epoch),
+        checks=(check(job, row, fact),),
+        recheck_at=now + HELD_RECHECK,
+        seen={fact.name: fact.version},
+    )
+
+
+def flagged(decision: Decision, job: Job, row: Occurrence, fact: Fact | None) -> Decision:
+    """Return the decision to start, saying that this may be a repeat where the row may have run in a lost range."""
+    epoch = epoch_of(row, fact)
+    if epoch is None or fact is None:
+        return decision
+    return replace(
+        decision,
+        code="restored_epoch",
+        detail=_said(epoch),
+        checks=(check(job, row, fact), *decision.checks),
+        seen={**decision.seen, fact.name: fact.version},
+    )
+
+
+def check(job: Job, row: Occurrence, fact: Fact) -> Check:
+    """Return the line of the decision's list of checks."""
+    epoch = epoch_of(row, fact)
+    assert epoch is not None, "asked only of rows in a lost range"
+    is_waiting = is_held(job, row, fact)
+    seen = f"may have run before: rollback {epoch.number}"
+    return Check(name="rollback", passed=not is_waiting, wanted="not run in what the store lost", seen=seen)
+
+
+def _said(epoch: Epoch) -> dict[str, Any]:
+    return {"epoch": epoch.number, "from": epoch.lost_from, "until": epoch.lost_until}
+
+
+def alert_detail(epoch: Epoch) -> dict[str, Any]:
+    """Return the arguments of the alert's sentence."""
+    return {**_said(epoch), "writer": epoch.writers[0] if epoch.writers else ""}
+
+
+def detail_text(detail: Mapping[str, Any]) -> str:
+    """Return the detail as the ledger keeps it."""
+    return json.dumps(dict(detail), ensure_ascii=False)

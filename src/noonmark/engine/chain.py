@@ -1,0 +1,304 @@
+"""The worker's way to its store, with a link on every batch: whoever settles or takes here has proved itself first.
+
+Promise: nothing is started on a store that lost what it acknowledged to this worker, and after another server began to
+serve the store nothing is started before every living writer has proved itself, or one heartbeat's ttl is over.
+
+Rule of the file: runs in the store thread (and, for heartbeats, in the keeper's); what is absent is judged by the store,
+and what becomes of it by the engine.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from noonmark.core import rollback
+from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo
+from noonmark.core.model.rollback import ChainLink, Claim, Proof, Receipt, Serving
+from noonmark.engine.statefolder import StateFolder, Witness
+from noonmark.ports.rollback import ChainBroken, Guarded
+from noonmark.ports.store import Capability, Store, StoreUnreachable
+
+ASK_AGAIN: Micros = SECOND // 10
+"""While others are waited for: how often they are asked about."""
+PROOFS_BORNE = 5
+SENT_REMEMBERED = 64
+_OUTCOMES = {Event.SUCCEED: "success", Event.FAIL_RETRY: "failed", Event.FAIL_MANUAL: "failed_manual"}
+_LOG = logging.getLogger("noonmark.engine")
+
+
+class ChainedStore:
+    """A store as one worker uses it; everything that is not said here is the store's own.
+
+    Args:
+        store: the store; one that cannot prove anything is passed through.
+        worker: the incarnation.
+        boot: the boot-time clock, µs.
+        ttl: heartbeat ttl, µs: how long others are waited for at most.
+        row_of: the row of a run under our lease, for the journal.
+        folder: where to remember beyond this process.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        worker: str,
+        *,
+        boot: Callable[[], Micros],
+        ttl: Micros,
+        row_of: Callable[[int], Occurrence | None],
+        folder: StateFolder | None = None,
+    ) -> None:
+        self._store = store
+        self._guard = cast("Guarded", store)
+        self._worker = worker
+        self._boot = boot
+        self._ttl = ttl
+        self._row_of = row_of
+        self._folder = folder or StateFolder(None)
+        self._proves = Capability.PROVES in store.capabilities
+        self._lock = threading.Lock()
+        self._witness: Witness | None = None
+        self._identity = ""
+        self._serving: Serving | None = None
+        self._awaits = False
+        self._asked_at: Micros = 0
+        self._epoch_at: Micros = 0
+        self._offset: Micros = 0
+        self._proved_at: Micros = 0
+        self._rolled_back = False
+        self._sent: dict[str, ChainLink] = {}  # by request: a repeat goes with the link of the first time
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    @property
+    def is_older(self) -> bool:
+        """True while nobody has asked ``came_back_older`` about a rollback."""
+        return self._rolled_back
+
+    def came_back_older(self) -> bool:
+        """True once after a rollback was found: what was declared may be lost, too."""
+        rolled_back, self._rolled_back = self._rolled_back, False
+        return rolled_back
+
+    @property
+    def is_quiet(self) -> bool:
+        """True when no batch has proved anything for a third of the ttl: others may be waiting for us, or all be lost."""
+        return self._proves and self._boot() - self._proved_at >= self._ttl // 3
+
+    def prove(self) -> None:
+        """Ask whether what was acknowledged is still there."""
+        self._prove()
+
+    def close_memory(self) -> None:
+        """Let another process be this writer."""
+        if self._witness is not None:
+            self._witness.close()
+
+    # -- the verbs that go with a link ------------------------------------------------------------
+
+    def take(
+        self, request_id: str, worker: str, *, limit: int, runnable: Mapping[str, Micros], look_lease: Micros
+    ) -> Taken:
+        """Take, unless others have to prove themselves first; see the port."""
+        if not self._proves:
+            return self._store.take(request_id, worker, limit=limit, runnable=runnable, look_lease=look_lease)
+        self._ensure()
+        for _ in range(PROOFS_BORNE):
+            if limit and self._waits():
+                idle = self._store.take(f"{request_id}w", worker, limit=0, runnable=runnable, look_lease=look_lease)
+                return replace(idle, next_due=idle.now + ASK_AGAIN)
+            link = self._link(request_id)
+            try:
+                taken = self._store.take(
+                    request_id, worker, limit=limit, runnable=runnable, look_lease=look_lease, link=link
+                )
+            except ChainBroken:
+                self._prove_anew(request_id)
+                continue
+            if any(not row.looking for row in taken.rows):
+                self._acknowledge(link, taken.now)
+            return taken
+        raise StoreUnreachable("the chain of this worker kept breaking; it asks again")
+
+    def settle(self, request_id: str, worker: str, items: Sequence[Settlement]) -> list[Settled]:
+        """Settle; see the port."""
+        if not self._proves:
+            return self._store.settle(request_id, worker, items)
+        self._ensure()
+        for _ in range(PROOFS_BORNE):
+            link = self._link(request_id, items)
+            try:
+                answers = self._store.settle(request_id, worker, items, link=link)
+            except ChainBroken:
+                self._prove_anew(request_id)
+                continue
+            at = self._acknowledge(link, 0)
+            self._record(link, at, items, answers)
+            return answers
+        raise StoreUnreachable("the chain of this worker kept breaking; it asks again")
+
+    def heartbeat(self, worker: WorkerInfo, ttl: Micros) -> Micros:
+        """Say that we live, and remember that we were heard; a heartbeat before the proof would hide what is gone."""
+        if not self._proves:
+            return self._store.heartbeat(worker, ttl)
+        self._ensure()
+        now = self._store.heartbeat(worker, ttl)
+        witness = self._witness
+        if witness is not None and witness.receipt is not None:
+            witness.keep(replace(witness.receipt, worker=worker.id, beat=now))
+        return now
+
+    # -- the chain --------------------------------------------------------------------------------
+
+    def _link(self, request_id: str, items: Sequence[Settlement] = ()) -> ChainLink:
+        sent = self._sent.get(request_id)
+        if sent is not None:
+            return replace(sent, serving=self._identity)
+        receipt = self._receipt
+        link = ChainLink(
+            writer=receipt.writer,
+            seq=receipt.seq + 1,
+            before=receipt.hash,
+            hash=rollback.hash_of(receipt.hash, request_id, items),
+            serving=self._identity,
+        )
+        self._sent[request_id] = link
+        while len(self._sent) > SENT_REMEMBERED:
+            self._sent.pop(next(iter(self._sent)))
+        return link
+
+    def _prove_anew(self, request_id: str) -> None:
+        self._sent.pop(request_id, None)
+        self._prove()
+
+    @property
+    def _receipt(self) -> Receipt:
+        assert self._witness is not None, "proved before the first verb"
+        assert self._witness.receipt is not None, "proved before the first verb"
+        return self._witness.receipt
+
+    def _acknowledge(self, link: ChainLink, now: Micros) -> Micros:
+        """The store has this link: remember it (``now`` 0: the store's time is reckoned from its last answer)."""
+        assert self._witness is not None
+        receipt = self._receipt
+        if link.before != receipt.hash:
+            return receipt.at  # proved anew meanwhile: the store knows better than an answer that comes late
+        self._proved_at = self._boot()
+        at = now or self._store_now()
+        self._witness.keep(replace(receipt, seq=link.seq, hash=link.hash, at=at))
+        return at
+
+    def _store_now(self) -> Micros:
+        return self._offset + self._boot()
+
+    def _record(self, link: ChainLink, at: Micros, items: Sequence[Settlement], answers: Sequence[Settled]) -> None:
+        """Write down how runs ended; one that ended over a rollback was refused, and ended all the same."""
+        assert self._witness is not None
+        if self._witness.is_blind:
+            return
+        outcomes = []
+        for item, answer in zip(items, answers, strict=True):
+            outcome = _OUTCOMES.get(item.event)
+            row = self._row_of(item.occurrence_id) if outcome is not None else None
+            if row is None:
+                continue
+            is_refused = answer.outcome == "stale" and (row.started_at or 0) < self._epoch_at
+            if answer.outcome == "applied" or is_refused:
+                outcomes.append(
+                    (
+                        row.id, row.job, row.subject, row.identity, row.key, row.scheduled_for, row.business_date,
+                        row.origin.value, outcome, item.fence,
+                    )
+                )  # fmt: skip
+        self._witness.record(link.seq, link.hash, at, outcomes)
+
+    # -- proving ------------------------------------------------------------------------------------
+
+    def _ensure(self) -> None:
+        if self._witness is None or self._guard.identity() != self._identity:
+            self._prove()
+
+    def _prove(self) -> None:
+        with self._lock:
+            witness = self._witness or self._remember()
+            proof = self._ask(witness)
+            if proof.outcome == "other":  # another store lies at the address: what we know is about the one before
+                witness.close()
+                witness = self._remember()
+                proof = self._ask(witness)
+            is_first = self._witness is None
+            self._witness = witness
+            self._proved_at = self._boot()
+            self._offset = proof.now - self._proved_at
+            witness.keep(proof.receipt)
+            self._note(proof, witness.writer)
+            if is_first:
+                self._prove_others(proof.receipt.store)
+            self._identity, self._serving = proof.serving.identity, proof.serving
+            self._awaits = proof.now - proof.serving.since < self._ttl
+            self._asked_at = 0
+
+    def _remember(self) -> Witness:
+        store: str = self._guard.store_id()
+        before = self._folder.was_elsewhere(self._store.url, store)
+        if before:
+            _LOG.warning(
+                "another store lies at %s than the one that the workers of this host knew (%s); what that one held, and "
+                "what was done there, is not known here",
+                self._store.url,
+                before,
+            )
+        witness = self._folder.open(store, self._worker)
+        if witness.is_blind:
+            _LOG.info(
+                "this worker is blind: after a restart it cannot prove what the store held (%s)", witness.why_blind
+            )
+        return witness
+
+    def _ask(self, witness: Witness) -> Proof:
+        claim = Claim(writer=witness.writer, worker=self._worker, receipt=witness.receipt, blind=witness.is_blind)
+        return self._guard.prove(claim)
+
+    def _prove_others(self, store: str) -> None:
+        """Ask for the writers of this host that nobody is now: their processes may never come back to ask."""
+        for other in self._folder.others(store):
+            try:
+                if other.receipt is not None:
+                    claim = Claim(writer=other.writer, worker=other.receipt.worker, receipt=other.receipt)
+                    proof = self._guard.prove(claim)
+                    other.keep(proof.receipt)
+                    self._note(proof, other.writer)
+            finally:
+                other.close()
+
+    def _note(self, proof: Proof, writer: str) -> None:
+        if proof.outcome not in ("lost", "joined"):
+            return
+        epoch = proof.epochs[-1]
+        self._rolled_back, self._epoch_at = True, epoch.detected_at
+        _LOG.error(
+            "%s",
+            f"the store lost what it had acknowledged to {writer} (rollback {epoch.number}); what may have run in what "
+            "it lost is held for a person: noonmark ledger show",
+        )
+
+    def _waits(self) -> bool:
+        """True while a writer that was heard of until the server changed has not proved itself before the new one."""
+        if not self._awaits or self._serving is None:
+            return False
+        boot = self._boot()
+        if self._asked_at and boot - self._asked_at < ASK_AGAIN:
+            return True
+        self._asked_at = boot
+        now = self._store_now()
+        if now < self._serving.since + self._ttl and rollback.unproved(
+            self._guard.writers(), self._store.workers(), self._serving, now
+        ):
+            return True
+        self._awaits = False
+        return False

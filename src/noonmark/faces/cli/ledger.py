@@ -1,0 +1,261 @@
+"""``noonmark ledger``: what the store lost, what is held for it, letting it go, and outcomes as a file.
+
+Rule of the file: words in, words out; what is done stands in ``engine/mending.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from noonmark.explain.render import stamp, table
+from noonmark.faces.cli import problems
+from noonmark.faces.cli.acts import reason_given
+from noonmark.faces.cli.session import Command, Session, session
+
+if TYPE_CHECKING:
+    from noonmark.core.model.rollback import Epoch, Writer
+    from noonmark.engine.mending import Overview, Step
+
+SHOWN = 20
+"""Most held rows and writers that are listed."""
+ACTIONS = {"show": 0, "release": 0, "export": 1, "import": 1}
+"""What can be done, and how many names may follow."""
+
+STEPS = {
+    "mark": "ledger_mark",
+    "make": "ledger_make",
+    "there": "ledger_there",
+    "kept": "ledger_kept",
+    "no_success": "ledger_no_success",
+}
+"""What an import does with an outcome, and the words for how many."""
+
+
+@click.command(cls=Command)
+@click.argument("words", nargs=-1, required=True, metavar="[show | release | export [FILE] | import FILE]")
+@click.option("--job", default="", metavar="JOB", help="release: only this job's rows.")
+@click.option("--as", "as_", type=click.Choice(["run", "done"]), help="release: let them run, or mark them as done.")
+@click.option("--reason", default=None, metavar="TEXT", help="release: why; kept in the ledger.")
+@click.option("--from-state", is_flag=False, flag_value="", default=None, metavar="[DIR]",
+              help="export: from the workers' state folder of this host.")  # fmt: skip
+@click.option("--go", is_flag=True, help="import: do it; without it you see what would be done.")
+@click.pass_context
+def ledger(
+    ctx: click.Context,
+    words: tuple[str, ...],
+    job: str,
+    as_: str | None,
+    reason: str | None,
+    from_state: str | None,
+    go: bool,
+) -> int:
+    """Mend what a store lost: see it (show), bring back outcomes (export, import), let the rest go (release).
+
+    A store that went back in time is noticed by the workers; what may have run in the range that it lost is held.
+    Exit code 3: refused (nothing is held; a ledger that was changed; rows that a worker has to look at first).
+    """
+    action, *rest = words
+    if action not in ACTIONS or len(rest) > ACTIONS[action] or (action == "import" and not rest):
+        raise problems.Trouble("ledger_which")
+    with session(ctx) as here:
+        if action == "show":
+            return _show(here)
+        if action == "release":
+            return _release(here, job, as_, reason)
+        if action == "export":
+            return _export(here, rest[0] if rest else "-", from_state)
+        return _import(here, rest[0], go=go)
+
+
+# -- show -----------------------------------------------------------------------------------------------
+
+
+def _show(here: Session) -> int:
+    from noonmark.engine.mending import overview
+
+    found = overview(here.store)
+    here.emit(_plain(here, found), lambda: _text(here, found))
+    return problems.OK
+
+
+def _plain(here: Session, found: Overview) -> dict[str, Any]:
+    zone = here.zone()
+    return {
+        "v": 1,
+        "rollbacks": [
+            {
+                "number": epoch.number,
+                "lost_from": stamp(epoch.lost_from, zone),
+                "lost_until": stamp(epoch.lost_until, zone),
+                "detected": stamp(epoch.detected_at, zone),
+                "writers": list(epoch.writers),
+                "released": stamp(epoch.released_at, zone),
+                "released_by": epoch.released_by,
+                "reason": epoch.reason,
+                "released_jobs": sorted(epoch.released_jobs or {}),
+            }
+            for epoch in found.epochs
+        ],
+        "held": [
+            {
+                "id": row.id,
+                "job": row.job,
+                "subject": row.subject,
+                "key": row.key,
+                "due": stamp(row.scheduled_for, zone),
+            }
+            for row in found.held
+        ],
+        "writers": [
+            {
+                "id": writer.id,
+                "worker": writer.worker,
+                "blind": writer.blind,
+                "links": writer.seq,
+                "at": stamp(writer.at, zone),
+                "proved": stamp(writer.proved_at, zone),
+            }
+            for writer in found.writers
+        ],
+    }
+
+
+def _text(here: Session, found: Overview) -> str:
+    parts = [here.word("ledger_no_rollback")]
+    if found.epochs:
+        parts = [_epoch(here, epoch) for epoch in found.epochs]
+        counts = Counter(row.job for row in found.held)
+        rows = [[job, str(count)] for job, count in counts.most_common(SHOWN)]
+        if rows:
+            parts += [table(here.header("held_header"), rows), here.word("ledger_to_do")]
+        else:
+            parts.append(here.word("ledger_nothing_held"))
+    if found.writers:
+        rows = [_writer(here, writer) for writer in found.writers[:SHOWN]]
+        parts.append(table(here.header("writers_header"), rows))
+    return "\n\n".join(parts)
+
+
+def _epoch(here: Session, epoch: Epoch) -> str:
+    voice = here.voice(here.one_zone or "UTC")
+    said = here.word(
+        "ledger_rollback",
+        number=epoch.number,
+        since=voice.moment(epoch.lost_from),
+        until=voice.moment(epoch.lost_until),
+        zone=voice.zone,
+        writers=", ".join(epoch.writers),
+    )
+    if epoch.released_at is not None:
+        at = voice.moment(epoch.released_at)
+        said += "\n" + here.word("ledger_released_by", by=epoch.released_by, at=at, reason=epoch.reason)
+    elif epoch.released_jobs:
+        said += "\n" + here.word("ledger_released_jobs", jobs=", ".join(sorted(epoch.released_jobs)))
+    return said
+
+
+def _writer(here: Session, writer: Writer) -> list[str]:
+    voice = here.voice(here.one_zone or "UTC")
+    state = here.word("writer_blind" if writer.blind else "writer_remembers")
+    proved = voice.say("ago", length=voice.length(voice.now - writer.proved_at))
+    return [writer.id, writer.worker, state, str(writer.seq), voice.moment(writer.at), proved]
+
+
+# -- release --------------------------------------------------------------------------------------------
+
+
+def _release(here: Session, job: str, as_: str | None, reason: str | None) -> int:
+    from noonmark.engine.mending import release
+
+    if as_ is None or reason is None:
+        raise problems.Trouble("ledger_release_how")
+    if job and not here.store.jobs([job]):
+        raise problems.Trouble("ledger_no_job", job=job, code=problems.NOT_FOUND)
+    answer = release(
+        here.store, here.request_id, actor=here.actor, reason=reason_given(reason), job=job, as_done=as_ == "done"
+    )
+    if answer is None:
+        here.emit({"v": 1, "outcome": "already_done", "rows": 0, "left": []}, lambda: here.word("ledger_nothing_held"))
+        return problems.REFUSED
+    outcome = "refused" if answer.left else "done"
+    plain = {"v": 1, "outcome": outcome, "rows": answer.rows, "left": list(answer.left)}
+    left = ", ".join(f"r{number}" for number in answer.left[:SHOWN])
+    said = here.word("ledger_let_run" if as_ == "run" else "ledger_marked", rows=answer.rows)
+    here.emit(plain, lambda: said + "\n" + here.word("ledger_left", left=left) if answer.left else said)
+    return problems.REFUSED if answer.left else problems.OK
+
+
+# -- export and import ------------------------------------------------------------------------------------
+
+
+def _export(here: Session, file: str, from_state: str | None) -> int:
+    from noonmark.engine import mending, statefolder
+
+    store_id = _store_id(here)
+    outcomes: Iterable[Any] = mending.of_store(here.store)
+    if from_state is not None:
+        root = statefolder.root_of(from_state or None)
+        if root is None or not (root / store_id).is_dir():
+            raise problems.Trouble("ledger_no_state", folder=str(root), code=problems.NOT_FOUND)
+        outcomes = statefolder.outcomes(root, store_id)
+    lines = 0
+    with _writing(file) as out:
+        for line in mending.exported(store_id, outcomes):
+            out.write(line + "\n")
+            lines += 1
+    if file != "-":
+        count = lines - 2  # the head and the end are no outcomes
+        here.emit(
+            {"v": 1, "file": file, "outcomes": count}, lambda: here.word("ledger_exported", count=count, file=file)
+        )
+    return problems.OK
+
+
+def _store_id(here: Session) -> str:
+    store: Any = here.store
+    if not hasattr(store, "store_id"):
+        raise problems.Trouble("ledger_no_guard")
+    return str(store.store_id())
+
+
+@contextmanager
+def _writing(file: str) -> Iterator[TextIO]:
+    if file == "-":
+        yield sys.stdout
+        return
+    try:
+        with Path(file).open("x", encoding="utf-8") as out:
+            yield out
+    except FileExistsError:
+        raise problems.Trouble("ledger_there", file=file) from None
+    except OSError as error:
+        raise problems.Trouble("ledger_file", file=file, error=str(error.strerror)) from None
+
+
+def _import(here: Session, file: str, *, go: bool) -> int:
+    from noonmark.engine import mending
+
+    try:
+        with Path(file).open(encoding="utf-8") as lines:
+            export = mending.read(lines)
+    except mending.LedgerBroken as broken:
+        raise problems.Trouble("ledger_broken", file=file, error=str(broken), code=problems.REFUSED) from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise problems.Trouble("ledger_file", file=file, error=str(why)) from None
+    steps: list[Step] = list(mending.plan(here.store, export))
+    counts = Counter(step.what for step in steps)
+    if go:
+        counts = mending.carry_out(here.store, steps, here.request_id, actor=here.actor)
+    plain = {"v": 1, "done": go, "store": export.store, **{name: counts.get(name, 0) for name in STEPS}}
+    said = "\n".join(here.word(word, count=counts[name]) for name, word in STEPS.items() if counts.get(name))
+    remark = here.word("ledger_done" if go else "ledger_dry")
+    here.emit(plain, lambda: f"{said}\n{remark}" if said else here.word("ledger_nothing_in"))
+    return problems.OK

@@ -1,0 +1,114 @@
+"""What ``noonmark ledger`` says, in English and Chinese.
+
+Rule of the file: only text; it is a part of ``words.WORDS``.
+"""
+
+from __future__ import annotations
+
+LEDGER_WORDS: dict[str, tuple[str, str]] = {
+    "held_header": ("JOB|HELD", "任务|扣住"),
+    "writers_header": ("WRITER|WORKER|MEMORY|LINKS|LAST LINK|PROVED", "写入者|worker|记忆|链长|最近一环|已证实"),
+    "writer_blind": ("blind", "盲"),
+    "writer_remembers": ("state folder", "状态目录"),
+    "ledger_no_rollback": (
+        "The store never lost anything that a worker could prove.",
+        "没有 worker 证实过存储丢失数据。",
+    ),
+    "ledger_rollback": (
+        "Rollback {number}: the store lost what it held between {since} and {until} {zone}, as {writers} proved.",
+        "第 {number} 次回退：存储丢失了 {since} 至 {until}（{zone}）的数据，由 {writers} 证实。",
+    ),
+    "ledger_released_by": ("    released by {by} at {at}: {reason}", "    由 {by} 于 {at} 放行：{reason}"),
+    "ledger_released_jobs": ("    released so far: {jobs}", "    已放行的任务：{jobs}"),
+    "ledger_nothing_held": ("Nothing is held.", "没有扣住的触发。"),
+    "ledger_to_do": (
+        (
+            "What the workers know:  noonmark ledger export FILE --from-state, then noonmark ledger import FILE\n"
+            "Then let the rest go:   noonmark ledger release --as run|done --reason WHY"
+        ),
+        (
+            "先取回 worker 所知：noonmark ledger export FILE --from-state，再 noonmark ledger import FILE\n"
+            "再放行其余：noonmark ledger release --as run|done --reason 原因"
+        ),
+    ),
+    "ledger_let_run": (
+        "{rows} held rows may run now; each start says that it may be a repeat.",
+        "{rows} 个被扣住的触发现在可以运行；每次启动都会注明可能是重复。",
+    ),
+    "ledger_marked": ("{rows} rows are marked as done.", "{rows} 个触发已标记为已完成。"),
+    "ledger_left": (
+        "Not yet: a worker has to look at {left} first; call again in a moment.",
+        "还有未处理的：须先由 worker 查看 {left}；请稍后再执行一次。",
+    ),
+    "ledger_exported": ("{count} outcomes written to {file}", "已将 {count} 个结果写入 {file}"),
+    "ledger_mark": ("{count} known here become SUCCESS", "{count} 个此处已有的将成为 SUCCESS"),
+    "ledger_make": ("{count} unknown here are entered as SUCCESS", "{count} 个此处没有的将补记为 SUCCESS"),
+    "ledger_there": ("{count} are SUCCESS here already", "{count} 个在此处已是 SUCCESS"),
+    "ledger_kept": (
+        "{count} are kept as they are (ended otherwise, running, or next of their series)",
+        "{count} 个保持原样（以其他方式结束、正在运行，或是系列的下一个）",
+    ),
+    "ledger_no_success": ("{count} are no successes and are left out", "{count} 个不是成功，忽略"),
+    "ledger_nothing_in": ("The ledger holds no outcome.", "账本中没有结果。"),
+    "ledger_dry": ("Nothing was changed. To do it: --go", "未作任何改动。执行请加 --go"),
+    "ledger_done": ("Done.", "已完成。"),
+    "blind_workers": (
+        "blind (no state folder, so after a restart they cannot tell whether the store lost something): {names}",
+        "盲 worker（没有状态目录，重启后无法得知存储是否丢失数据）：{names}",
+    ),
+}
+
+LEDGER_TROUBLES: dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = {
+    "ledger_which": (
+        ("say what to do: show, release, export [FILE] or import FILE", "", "noonmark ledger show"),
+        ("请指明要做什么：show、release、export [文件] 或 import 文件", "", "noonmark ledger show"),
+    ),
+    "ledger_release_how": (
+        (
+            "say how the held rows are to be released, and why",
+            "only a person knows whether they ran in what the store lost",
+            "noonmark ledger release --as run|done --reason WHY, perhaps with --job JOB",
+        ),
+        (
+            "请指明如何放行以及原因",
+            "只有人知道它们是否在存储丢失的时段里运行过",
+            "noonmark ledger release --as run|done --reason 原因，可加 --job 任务",
+        ),
+    ),
+    "ledger_no_job": (
+        ("there is no job {job}", "", "noonmark jobs lists them"),
+        ("没有任务 {job}", "", "noonmark jobs 可列出"),
+    ),
+    "ledger_no_guard": (
+        ("this store has no name of its own, so its ledger cannot be exported", "", "ask whoever makes it"),
+        ("该存储没有自己的标识，无法导出账本", "", "请询问其作者"),
+    ),
+    "ledger_no_state": (
+        (
+            "no worker of this host has a state folder for this store in {folder}",
+            "it ran on another host, as another user, or blind",
+            "run it where the worker ran, or name the folder: --from-state DIR",
+        ),
+        (
+            "{folder} 里没有本机 worker 关于该存储的状态目录",
+            "它在别的主机或以别的用户运行过，或是盲 worker",
+            "请在 worker 所在处执行，或指明目录：--from-state 目录",
+        ),
+    ),
+    "ledger_there": (
+        ("{file} is there already", "an export never overwrites", "name another file"),
+        ("{file} 已存在", "导出从不覆盖", "请换一个文件名"),
+    ),
+    "ledger_file": (
+        ("cannot use the file {file}", "{error}", "name another one"),
+        ("无法使用文件 {file}", "{error}", "请换一个文件"),
+    ),
+    "ledger_broken": (
+        (
+            "{file} is no ledger as it was written",
+            "{error}",
+            "export it again: noonmark ledger export FILE",
+        ),
+        ("{file} 不是原样的账本", "{error}", "请重新导出：noonmark ledger export 文件"),
+    ),
+}

@@ -1,0 +1,97 @@
+"""``prove``: judge what a writer remembers, and hold what may have run when it is gone; and the links of its chain.
+
+Rule of the file: a link is compared before anything of its verb is done, and appended after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from noonmark.core import rollback
+from noonmark.core.model import AlertWrite, FactWrite, LedgerLine, Micros
+from noonmark.core.model.rollback import ChainLink, Claim, Epoch, Proof
+from noonmark.ports.rollback import ChainBroken
+from noonmark.stores.memory.tables import Tables
+
+SERVING = "memory"
+"""This process's memory is never served by anybody else."""
+
+
+def check(tables: Tables, link: ChainLink | None) -> None:
+    """Refuse a link that does not follow the head of its writer."""
+    if link is None:
+        return
+    head = tables.writers.get(link.writer)
+    if head is None or head.hash not in (link.before, link.hash):
+        raise ChainBroken(link.writer)
+
+
+def append(tables: Tables, link: ChainLink | None, now: Micros) -> None:
+    """Make the link the head of its writer."""
+    if link is None:
+        return
+    head = tables.writers[link.writer]
+    if head.hash != link.before:
+        return  # it was appended, and the answer to its request is forgotten by now
+    tables.writers[link.writer] = replace(head, seq=link.seq, hash=link.hash, at=now)
+    kept = tables.links.setdefault(link.writer, {})
+    kept[link.seq] = link.hash
+    kept.pop(link.seq - rollback.LINKS_KEPT, None)
+
+
+def prove(tables: Tables, store: str, claim: Claim, now: Micros) -> Proof:
+    """Judge a claim and act on it."""
+    receipt = claim.receipt
+    beat = tables.workers.get(receipt.worker) if receipt is not None else None
+    judged = rollback.judge(
+        claim,
+        rollback.Known(
+            store=store,
+            head=tables.writers.get(claim.writer),
+            link=tables.links.get(claim.writer, {}).get(receipt.seq) if receipt is not None else None,
+            beat=beat.seen_at if beat is not None else None,
+            as_of=max((info.seen_at for info in tables.workers.values()), default=0),
+            rollbacks=tables.facts[rollback.FACT].value if rollback.FACT in tables.facts else None,
+            serving=tables.serving,
+        ),
+        SERVING,
+        now,
+    )
+    tables.writers[claim.writer] = judged.writer
+    tables.serving = judged.serving
+    if judged.rollbacks is not None:
+        tables.set_fact(FactWrite(name=rollback.FACT, value=judged.rollbacks, actor=claim.worker), now)
+    if judged.hold_before is not None:
+        _hold(tables, judged.hold_before)
+    if judged.opened is not None:
+        _say(tables, judged.opened, claim.worker, now)
+    return Proof(
+        outcome=judged.outcome,
+        receipt=rollback.receipt_of(judged, store),
+        serving=judged.serving,
+        epochs=judged.epochs,
+        now=now,
+    )
+
+
+def _hold(tables: Tables, before: Micros) -> None:
+    """Let nothing that may have run start by itself, nor by a decision that knows of no rollback."""
+    for row in tables.open_rows():
+        if row.scheduled_for < before:
+            tables.change(row.id, gated=True)
+    for name, job in tables.jobs.items():
+        tables.jobs[name] = replace(job, pause_version=job.pause_version + 1)
+        tables.wakes[f"pause:{name}"] = None
+    tables.rules_version += 1
+
+
+def _say(tables: Tables, epoch: Epoch, worker: str, now: Micros) -> None:
+    detail = rollback.alert_detail(epoch)
+    tables.alert(AlertWrite(job="", kind=rollback.ALERT, level=3, code="store_rolled_back", detail=detail), now)
+    tables.last_seq += 1
+    line = LedgerLine(
+        seq=tables.last_seq, occurrence_id=0, job="", at=now, last_at=now, count=1, event="rollback", verdict="",
+        code="store_rolled_back", detail=rollback.detail_text(detail), checks="[]", worker=worker, fence=0,
+        revision=epoch.number,
+    )  # fmt: skip
+    tables.ledger.setdefault(0, []).append(line)

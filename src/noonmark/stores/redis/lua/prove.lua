@@ -1,0 +1,66 @@
+-- prove: write down what became of a claim, if what it was judged by is still so; see the port.
+-- KEYS     {prefix}meta {prefix}moving
+-- ARGV[4]  JSON {writer, hash of its head as judged or '', version of the fact as judged, identity as judged, head as it
+--          is to be, rollbacks or null, moment before which rows are held or null, detail of the alert or null, epoch,
+--          worker};  ARGV[5] serving as JSON
+-- returns  {news, 'done'} or {0, 'moved'}
+-- invariant: what was judged is compared before anything is written.
+-- USES: unit rows keys ledger facts ending chain
+
+local AT_ONCE = 2000
+local name, hash, version, server, head, rollbacks, before, detail, epoch, worker = unpack(cjson.decode(ARGV[4]))
+rollbacks, before, detail = known(rollbacks), known(before), known(detail)
+
+-- Let nothing that may have run start by itself.
+local function gate(index)
+  local ids = call('ZRANGEBYSCORE', PREFIX .. index, '-inf', '(' .. int(before))
+  for first = 1, #ids, AT_ONCE do
+    local some = {}
+    for position = first, math.min(first + AT_ONCE - 1, #ids) do
+      some[#some + 1] = tonumber(ids[position])
+    end
+    load_many(some)
+    for _, id in ipairs(some) do
+      if rows[id] then
+        change(rows[id])[GATED] = 1
+      end
+    end
+    commit()
+    for _, id in ipairs(some) do
+      rows[id] = nil
+    end
+  end
+end
+
+-- ... nor by a decision that knows of no rollback.
+local function hold()
+  for _, job in ipairs(call('HKEYS', PREFIX .. 'job')) do
+    gate('series:' .. job)
+    gate('asked:' .. job)
+    local row = job_of(job)
+    row[J_PAUSE_VERSION] = row[J_PAUSE_VERSION] + 1
+    keep_job(job, row)
+    wake('pause:' .. job)
+  end
+  set_meta('rules', meta.rules + 1)
+end
+
+begin()
+local old, fact = writer_of(name), fact_of('rollback')
+if (old and old[3] or '') ~= hash or (fact and fact[1] or 0) ~= version or identity() ~= server then
+  return { 0, 'moved' }
+end
+if before then
+  hold()
+end
+hset('writer', name, cmsgpack.pack(head))
+if rollbacks then
+  write_fact('rollback', rollbacks, worker)
+end
+if detail then
+  write_alert({ '', 'rollback', 3, 'store_rolled_back', detail, false, false })
+  log(0, '', 'rollback', '', 'store_rolled_back', detail, '[]', worker, 0, epoch, '')
+end
+local news = commit()
+call('HSET', KEYS[1], 'serving', ARGV[5])
+return { news, 'done' }

@@ -1,0 +1,127 @@
+"""``prove``: judge what a writer remembers, and hold what may have run when it is gone; and the links of its chain.
+
+Rule of the file: a link is compared before anything of its verb is done, and appended after it, in the same transaction.
+Links are a ring per writer, so nothing is ever to be pruned but the rings of writers that were not heard of for a week.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, astuple
+from typing import TypeVar
+
+from noonmark.core import rollback
+from noonmark.core.model import DAY, AlertWrite, Micros
+from noonmark.core.model.rollback import ChainLink, Claim, Epoch, Proof, Serving, Writer
+from noonmark.ports.rollback import ChainBroken
+from noonmark.stores.sqlite import alerts, facts, ledger
+from noonmark.stores.sqlite.transaction import Reads, Transaction
+
+Answer = TypeVar("Answer")
+RINGS_KEPT: Micros = 7 * DAY
+_APPEND = "UPDATE writer SET seq = ?, hash = ?, at = ? WHERE id = ? AND hash = ?"
+_HEAD = "SELECT id, worker, seq, hash, at, epoch, blind, proved_at, proved_for FROM writer"
+_PRUNE = "DELETE FROM link WHERE writer IN (SELECT id FROM writer WHERE at < ?)"
+_GATE = (
+    "UPDATE occurrence SET gated = 1 WHERE id IN (SELECT id FROM occurrence WHERE due_at IS NOT NULL"
+    " AND scheduled_for < ?)"
+)
+
+
+def check(connection: Reads, link: ChainLink | None) -> None:
+    """Refuse a link that does not follow the head of its writer."""
+    if link is None:
+        return
+    row = connection.execute("SELECT hash FROM writer WHERE id = ?", (link.writer,)).fetchone()
+    if row is None or row[0] not in (link.before, link.hash):
+        raise ChainBroken(link.writer)
+
+
+def append(tx: Transaction, link: ChainLink | None) -> None:
+    """Make the link the head of its writer; one that is the head already was appended by a request since forgotten."""
+    if link is None:
+        return
+    before = tx.connection.total_changes()
+    tx.execute(_APPEND, (link.seq, link.hash, tx.now, link.writer, link.before))
+    if tx.connection.total_changes() != before:
+        slot = link.seq % rollback.LINKS_KEPT
+        tx.execute("INSERT OR REPLACE INTO link VALUES (?, ?, ?, ?)", (link.writer, slot, link.seq, link.hash))
+
+
+def linked(tx: Transaction, link: ChainLink | None, work: Callable[[], Answer]) -> Answer:
+    """Do the work between the comparison of the link and its appending."""
+    check(tx.connection, link)
+    answer = work()
+    append(tx, link)
+    return answer
+
+
+def prove(tx: Transaction, store: str, identity: str, claim: Claim) -> Proof:
+    """Judge a claim and act on it."""
+    judged = rollback.judge(claim, _known(tx.connection, store, claim), identity, tx.now)
+    tx.execute("INSERT OR REPLACE INTO writer VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(judged.writer))
+    tx.execute("INSERT OR REPLACE INTO meta VALUES ('serving', ?)", (json.dumps(asdict(judged.serving)),))
+    tx.execute(_PRUNE, (tx.now - RINGS_KEPT,))
+    if judged.rollbacks is not None:
+        facts.write(tx, rollback.FACT, judged.rollbacks, claim.worker)
+    if judged.hold_before is not None:
+        _hold(tx, judged.hold_before)
+    if judged.opened is not None:
+        _say(tx, judged.opened, claim.worker)
+    return Proof(
+        outcome=judged.outcome,
+        receipt=rollback.receipt_of(judged, store),
+        serving=judged.serving,
+        epochs=judged.epochs,
+        now=tx.now,
+    )
+
+
+def _known(connection: Reads, store: str, claim: Claim) -> rollback.Known:
+    receipt = claim.receipt
+    head = connection.execute(f"{_HEAD} WHERE id = ?", (claim.writer,)).fetchone()
+    link = beat = None
+    if receipt is not None:
+        wanted = (claim.writer, receipt.seq % rollback.LINKS_KEPT, receipt.seq)
+        link = connection.execute("SELECT hash FROM link WHERE writer = ? AND slot = ? AND seq = ?", wanted).fetchone()
+        beat = connection.execute("SELECT seen_at FROM worker WHERE id = ?", (receipt.worker,)).fetchone()
+    serving = connection.execute("SELECT value FROM meta WHERE name = 'serving'").fetchone()
+    return rollback.Known(
+        store=store,
+        head=None if head is None else _writer(head),
+        link=None if link is None else link[0],
+        beat=None if beat is None else beat[0],
+        as_of=connection.execute("SELECT coalesce(max(seen_at), 0) FROM worker").fetchone()[0],
+        rollbacks=facts.read(connection, rollback.FACT).value,
+        serving=None if serving is None else Serving(**json.loads(serving[0])),
+    )
+
+
+def writers(connection: Reads) -> list[Writer]:
+    """Read every writer, the one that proved itself last first."""
+    return [_writer(row) for row in connection.execute(f"{_HEAD} ORDER BY proved_at DESC, id").fetchall()]
+
+
+def _writer(row: tuple[object, ...]) -> Writer:
+    names = ("id", "worker", "seq", "hash", "at", "epoch", "blind", "proved_at", "proved_for")
+    values = dict(zip(names, row, strict=True))
+    return Writer(**{**values, "blind": values["blind"] == 1})  # type: ignore[arg-type]  # as the table says
+
+
+def _hold(tx: Transaction, before: Micros) -> None:
+    """Let nothing that may have run start by itself, nor by a decision that knows of no rollback."""
+    tx.execute(_GATE, (before,))
+    tx.execute("UPDATE job SET pause_version = pause_version + 1")
+    for (name,) in tx.execute("SELECT name FROM job").fetchall():
+        facts.wake(tx, f"pause:{name}")
+    tx.count("rules_version")
+
+
+def _say(tx: Transaction, epoch: Epoch, worker: str) -> None:
+    detail = rollback.alert_detail(epoch)
+    alerts.write(tx, AlertWrite(job="", kind=rollback.ALERT, level=3, code="store_rolled_back", detail=detail))
+    ledger.append(
+        tx, 0, "", "rollback", code="store_rolled_back", detail=rollback.detail_text(detail), worker=worker,
+        revision=epoch.number,
+    )  # fmt: skip

@@ -1,0 +1,162 @@
+"""Rollbacks as pure judgements: what a receipt proves, which rows may have run, what holds them and lets them go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from noonmark.core import lapsed, rollback
+from noonmark.core.decide import decide
+from noonmark.core.model import HOUR, SECOND, Event, Fact, Manual, Micros, Origin, State, WorkerInfo
+from noonmark.core.model import Job as Rule
+from noonmark.core.model.rollback import Claim, Epoch, Receipt, Serving, Writer
+from noonmark.testing.builders import make_row
+
+T0: Micros = 1_795_867_200_000_000
+JOB = Rule(name="job", trigger=Manual(tz="UTC"), reason="test")
+
+
+def known(**fields: Any) -> rollback.Known:
+    base: dict[str, Any] = {
+        "store": "s", "head": None, "link": None, "beat": None, "as_of": T0, "rollbacks": None, "serving": None,
+    }  # fmt: skip
+    return rollback.Known(**(base | fields))
+
+
+def head(seq: int = 5, hash_: str = "h5", **fields: Any) -> Writer:
+    return Writer(id="p", worker="w", seq=seq, hash=hash_, at=T0, **fields)
+
+
+def receipt(seq: int = 5, hash_: str = "h5", **fields: Any) -> Receipt:
+    return Receipt(store="s", writer="p", seq=seq, hash=hash_, at=T0, **fields)
+
+
+def judge(said: Receipt | None, have: rollback.Known, at: Micros = T0 + HOUR) -> rollback.Judged:
+    return rollback.judge(Claim(writer="p", worker="w", receipt=said), have, "server", at)
+
+
+def lost_fact(**fields: Any) -> Fact:
+    base: dict[str, Any] = {"number": 1, "lost_from": T0 - HOUR, "lost_until": T0, "detected_at": T0, "writers": ("p",)}
+    return Fact(name=rollback.FACT, version=3, value=rollback.to_plain([Epoch(**(base | fields))]))
+
+
+@pytest.mark.parametrize(
+    ("said", "have", "outcome"),
+    [
+        (None, known(), "new"),
+        (receipt(), known(head=head()), "present"),
+        (receipt(4, "h4"), known(head=head(), link="h4"), "present"),
+        (receipt(4, "h4"), known(head=head(), link=None), "present"),
+        (receipt(4, "other"), known(head=head(), link="h4"), "lost"),
+        (receipt(6, "h6"), known(head=head()), "lost"),
+        (receipt(5, "other"), known(head=head()), "lost"),
+        (receipt(), known(), "lost"),
+        (replace(receipt(), store="another"), known(head=head()), "other"),
+        (receipt(worker="w", beat=T0 + 31 * SECOND), known(head=head(), beat=T0), "lost"),
+        (receipt(worker="w", beat=T0 + 29 * SECOND), known(head=head(), beat=T0), "present"),
+        (receipt(worker="w", beat=T0), known(head=head(), beat=None), "lost"),
+    ],
+)
+def test_only_what_was_acknowledged_and_is_gone_is_a_rollback(
+    said: Receipt | None, have: rollback.Known, outcome: str
+) -> None:
+    judged = judge(said, have)
+    assert judged.outcome == outcome
+    assert (judged.opened is not None) is (outcome == "lost")
+    assert (judged.hold_before is not None) is (outcome == "lost")
+
+
+def test_a_chain_goes_on_above_every_number_that_was_used() -> None:
+    judged = judge(receipt(9, "h9"), known(head=head(5)))
+    assert (judged.writer.seq, judged.writer.epoch) == (9, 1)
+    again = judge(receipt(9, "h9"), known(head=judged.writer, rollbacks=judged.rollbacks))
+    assert (again.outcome, again.writer.hash, again.rollbacks) == ("lost", judged.writer.hash, None)
+
+
+def test_the_lost_range_reaches_from_what_survived_to_the_detection() -> None:
+    (epoch,) = judge(receipt(9), known(head=head(5)), T0 + HOUR).epochs
+    assert (epoch.lost_from, epoch.lost_until) == (T0, T0 + HOUR)
+    (epoch,) = judge(receipt(9), known(as_of=T0 - 7), T0 + HOUR).epochs
+    assert epoch.lost_from == T0 - 7, "nothing of the writer is left, so the last heartbeat of anybody counts"
+
+
+def test_who_was_alive_by_the_datas_own_clock_is_waited_for() -> None:
+    serving = Serving(identity="new", since=T0 + HOUR, as_of=T0)
+    card = {"name": "w", "host": "h", "pid": 1, "process_started": "1", "boot_id": "b"}
+    workers = [
+        WorkerInfo(id="alive", until=T0 + 1, **card),  # type: ignore[arg-type]
+        WorkerInfo(id="gone", until=T0 - 1, **card),  # type: ignore[arg-type]
+        WorkerInfo(id="ended", until=T0 + 1, ended_at=T0, **card),  # type: ignore[arg-type]
+        WorkerInfo(id="proved", until=T0 + 1, **card),  # type: ignore[arg-type]
+    ]
+    writers = [replace(head(), id=f"p-{info.id}", worker=info.id, proved_for="old") for info in workers]
+    writers[3] = replace(writers[3], proved_for="new")
+    early, late = serving.since + 1, serving.since + rollback.COMING_BACK
+    assert rollback.unproved(writers, workers, serving, early) == ("p-alive",)
+    assert rollback.unproved(writers, workers, serving, late) == (), "it did not come back"
+    workers[0] = replace(workers[0], seen_at=serving.since)
+    assert rollback.unproved(writers, workers, serving, late) == ("p-alive",), "it came back"
+
+
+# -- what may have run ---------------------------------------------------------------------------------------
+
+
+def decided(fact: Fact | None, job: Rule = JOB, **fields: Any) -> tuple[Event, str]:
+    row = make_row(**({"at": T0 - SECOND, "claimed": True, "created_at": T0 - HOUR} | fields))
+    facts = {"pause:job": Fact(name="pause:job")} | ({} if fact is None else {fact.name: fact})
+    decision = decide(job, row, facts, T0 + SECOND)
+    return decision.event, decision.code
+
+
+def test_a_row_whose_moment_lies_in_a_lost_range_is_held() -> None:
+    assert decided(None) == (Event.START, "ready")
+    assert decided(lost_fact()) == (Event.PARK, "held_rollback")
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"scheduled_for": T0}, "ready"),  # its moment had not come
+        ({"created_at": T0, "origin": Origin.LATER}, "ready"),  # asked for since
+        ({"created_at": T0, "origin": Origin.SCHEDULE}, "held_rollback"),  # only now derived by catch-up
+        ({"code": "released"}, "restored_epoch"),
+        ({"expires_at": T0}, "held_rollback"),  # neither limit nor window ends what may have run in time
+        ({"not_after": T0}, "held_rollback"),
+        ({"state": State.FAILED_RETRYING, "first_started_at": T0 - HOUR}, "held_rollback"),
+    ],
+)
+def test_only_what_may_have_run_is_held(fields: dict[str, Any], code: str) -> None:
+    assert decided(lost_fact(), **fields)[1] == code
+
+
+def test_a_job_whose_repeat_does_no_harm_starts_and_says_that_it_may_be_one() -> None:
+    assert decided(lost_fact(), replace(JOB, on_rollback="run")) == (Event.START, "restored_epoch")
+
+
+def test_a_release_of_one_job_lets_only_that_job_go() -> None:
+    for job, code in (("job", "restored_epoch"), ("other", "held_rollback"), ("", "restored_epoch")):
+        value = rollback.released(rollback.epochs_of(lost_fact().value), by="ada", reason="why", at=T0, job=job)
+        assert decided(Fact(name=rollback.FACT, version=4, value=value))[1] == code
+
+
+def test_a_lapsed_run_in_a_lost_range_is_held_and_taken_over_only_after_its_release() -> None:
+    row = make_row(at=T0 - SECOND, state=State.RUNNING, created_at=T0 - HOUR, takeovers=1)
+    fact = lost_fact()
+    judged = lapsed.judge(JOB, row, lapsed.Holder(), {fact.name: fact}, T0 + SECOND)
+    assert (judged.event, judged.code, dict(judged.seen)) == (Event.PARK, "held_rollback", {rollback.FACT: 3})
+    freed = lost_fact(released_at=T0)
+    judged = lapsed.judge(JOB, row, lapsed.Holder(), {freed.name: freed}, T0 + SECOND)
+    assert (judged.event, judged.code) == (Event.TAKEOVER, "restored_epoch")
+
+
+def test_the_fact_forgets_only_rollbacks_that_hold_nothing() -> None:
+    epochs = [
+        Epoch(number=n, lost_from=T0, lost_until=T0, detected_at=T0, released_at=T0 if n % 2 else None)
+        for n in range(1, rollback.EPOCHS_KEPT + 6)
+    ]
+    kept = rollback.epochs_of(rollback.to_plain(epochs))
+    assert len(kept) == rollback.EPOCHS_KEPT
+    assert {epoch.number for epoch in epochs if epoch.released_at is None} <= {epoch.number for epoch in kept}
+    assert kept[-1].number == epochs[-1].number

@@ -1,0 +1,263 @@
+"""The worker's chain: what it sends with each batch, and what it does when the store remembers less."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noonmark.core import rollback
+from noonmark.core.model import SECOND, Event, Job, Manual, Query, State
+from noonmark.engine.chain import ChainedStore
+from noonmark.engine.statefolder import StateFolder, outcomes
+from noonmark.ports.store import StoreUnreachable
+from noonmark.stores.memory import MemoryStore, proving
+from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_worker
+from noonmark.testing.clock import VirtualClock
+from noonmark.testing.world import World
+
+TTL = 30 * SECOND
+
+
+class Desk:
+    """One memory store, and workers that reach it by a chain."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.clock = VirtualClock()
+        self.store = MemoryStore(self.clock)
+        self.folder = StateFolder(folder)
+        change = make_activation("job", effective_at=self.store.now())
+        self.store.activate("a", [change], actor="ada")
+        self._requests = 0
+
+    def worker(self, name: str = "w1", folder: StateFolder | None = None, store: Any = None) -> ChainedStore:
+        return ChainedStore(
+            store or self.store,
+            name,
+            boot=self.clock.boot,
+            ttl=TTL,
+            row_of=lambda id_: next(iter(self.store.occurrences(Query(ids=(id_,)))), None),
+            folder=folder,
+        )
+
+    def request(self) -> str:
+        self._requests += 1
+        return f"r{self._requests}"
+
+    def add(self, name: str) -> None:
+        self.store.add(self.request(), [make_caller_row(name, at=self.store.now() - 1)])
+
+    def run(self, worker: ChainedStore, name: str = "w1") -> list[str]:
+        """Take what is due and end it; return the keys."""
+        taken = worker.take(self.request(), name, limit=10, runnable={"job": LEASE}, look_lease=SECOND)
+        started = [row for row in taken.rows if not row.looking]
+        if started:
+            worker.settle(self.request(), name, [make_end(row, Event.SUCCEED) for row in started])
+        return [row.key for row in started]
+
+    def forget(self) -> Callable[[], None]:
+        """Return what puts the store back to how it is now."""
+        kept, answers = copy.deepcopy(self.store._tables), dict(self.store._answers)
+
+        def put_back() -> None:
+            self.store._tables = copy.deepcopy(kept)
+            self.store._answers = dict(answers)
+
+        return put_back
+
+    def head(self) -> int:
+        return self.store.writers()[0].seq
+
+
+def test_each_batch_is_one_link_and_idling_is_none() -> None:
+    desk = Desk()
+    worker = desk.worker()
+    assert desk.run(worker) == []
+    assert desk.head() == 0
+    desk.add("a")
+    desk.add("b")
+    desk.run(worker)
+    assert desk.head() == 2, "one take that started two rows, and one settle"
+
+
+def test_a_rollback_is_found_by_the_very_next_batch_and_nothing_of_it_is_done() -> None:
+    desk = Desk()
+    worker = desk.worker()
+    desk.add("a")
+    desk.run(worker, "w1")
+    put_back = desk.forget()
+    desk.add("b")
+    assert desk.run(worker) == ["key:b"]
+    put_back()
+    desk.add("c")
+    assert desk.run(worker) == [], "what is due may have run: it is only looked at"
+    assert worker.came_back_older()
+    assert not worker.came_back_older()
+    fact = desk.store.facts([rollback.FACT])[rollback.FACT]
+    assert [epoch.number for epoch in rollback.epochs_of(fact.value)] == [1]
+
+
+def test_an_answer_that_was_lost_is_no_rollback() -> None:
+    class Deaf:
+        """Carries verbs out and loses the next answer."""
+
+        def __init__(self, store: MemoryStore) -> None:
+            self._store, self.deaf = store, False
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._store, name)
+
+        def settle(self, *args: Any, **options: Any) -> Any:
+            answer = self._store.settle(*args, **options)
+            if self.deaf:
+                self.deaf = False
+                raise StoreUnreachable("the answer was lost")
+            return answer
+
+    desk = Desk()
+    deaf = Deaf(desk.store)
+    worker = desk.worker(store=deaf)
+    desk.add("a")
+    taken = worker.take("t", "w1", limit=10, runnable={"job": LEASE}, look_lease=SECOND)
+    deaf.deaf = True
+    items = [make_end(row, Event.SUCCEED) for row in taken.rows]
+    with pytest.raises(StoreUnreachable):
+        worker.settle("s", "w1", items)
+    assert [answer.outcome for answer in worker.settle("s", "w1", items)] == ["applied"]
+    desk.add("b")
+    assert desk.run(worker) == ["key:b"]
+    assert desk.head() == 4
+    assert desk.store.facts([rollback.FACT])[rollback.FACT].version == 0
+
+
+def test_a_write_that_landed_without_an_answer_is_adopted_after_a_restart(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    worker = desk.worker(folder=desk.folder)
+    desk.add("a")
+    desk.run(worker)
+    witness = worker._witness
+    assert witness is not None
+    assert witness.receipt is not None
+    witness.keep(replace(witness.receipt, seq=1, hash=desk.store._tables.links[witness.writer][1]))
+    worker.close_memory()
+    again = desk.worker("w2", folder=desk.folder)
+    desk.add("b")
+    assert desk.run(again, "w2") == ["key:b"]
+    assert (len(desk.store.writers()), desk.head()) == (1, 4)
+
+
+def test_a_restart_finds_the_rollback_that_nobody_lived_through(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.add("a")
+    put_back = desk.forget()
+    worker = desk.worker(folder=desk.folder)
+    assert desk.run(worker) == ["key:a"]
+    worker.close_memory()
+    put_back()
+    again = desk.worker("w2", folder=desk.folder)
+    assert desk.run(again, "w2") == []
+    (told,) = outcomes(tmp_path, desk.store.store_id())
+    assert (told["key"], told["outcome"]) == ("key:a", "success")
+
+
+def test_the_writers_of_a_host_that_do_not_come_back_are_proved_by_those_that_do(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    first, second = desk.worker("w1", folder=desk.folder), desk.worker("w2", folder=desk.folder)
+    desk.add("a")
+    desk.run(second, "w2")
+    put_back = desk.forget()
+    desk.add("b")
+    desk.run(first)
+    for worker in (first, second):
+        worker.close_memory()
+    put_back()
+    desk.add("b")
+    third = desk.worker("w3", folder=desk.folder)
+    assert desk.run(third, "w3") == []
+    assert third.came_back_older()
+
+
+def test_after_a_change_of_server_nobody_starts_anything_before_all_who_lived_have_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    first, second = desk.worker("w1"), desk.worker("w2")
+    for name, worker in (("w1", first), ("w2", second)):
+        worker.heartbeat(make_worker(name), TTL)
+        desk.run(worker, name)
+    monkeypatch.setattr(proving, "SERVING", "another server")
+    desk.add("a")
+    assert desk.run(second, "w2") == []
+    assert desk.run(first, "w1") == ["key:a"], "the last to prove itself finds that all have"
+    desk.add("b")
+    desk.clock.advance(SECOND)
+    assert desk.run(second, "w2") == ["key:b"]
+
+
+def test_who_does_not_come_back_is_not_waited_for_longer_than_it_takes_to_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    first, second = desk.worker("w1"), desk.worker("w2")
+    for name, worker in (("w1", first), ("w2", second)):
+        worker.heartbeat(make_worker(name), TTL)
+    desk.clock.advance(SECOND)
+    monkeypatch.setattr(proving, "SERVING", "another server")
+    desk.add("a")
+    assert desk.run(second, "w2") == []
+    desk.clock.advance(rollback.COMING_BACK)
+    assert desk.run(second, "w2") == ["key:a"]
+
+
+def test_who_came_back_and_proves_nothing_is_waited_for_one_ttl_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk()
+    first, second = desk.worker("w1"), desk.worker("w2")
+    for name, worker in (("w1", first), ("w2", second)):
+        worker.heartbeat(make_worker(name), TTL)
+    monkeypatch.setattr(proving, "SERVING", "another server")
+    desk.add("a")
+    assert desk.run(second, "w2") == []
+    desk.store.heartbeat(make_worker("w1"), TTL)
+    desk.clock.advance(TTL - SECOND)
+    assert desk.run(second, "w2") == []
+    desk.clock.advance(SECOND)
+    assert desk.run(second, "w2") == ["key:a"]
+
+
+def test_a_worker_alone_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk()
+    worker = desk.worker()
+    worker.heartbeat(make_worker("w1"), TTL)
+    monkeypatch.setattr(proving, "SERVING", "another server")
+    desk.add("a")
+    assert desk.run(worker) == ["key:a"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_in_a_world_of_two_replicas_nothing_that_ran_runs_again(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Job(name="mail", trigger=Manual(tz="UTC"), reason="test", key="mail:{n}")
+    with World(replicas=2, seed=seed) as world:
+        sent: list[int] = []
+        world.job(job, lambda n: sent.append(n))
+        world.advance("1s")
+        for n in range(10):
+            world.later(job, n=n)
+        kept = copy.deepcopy(world.store._tables)  # type: ignore[attr-defined]
+        world.advance("5s")
+        assert sorted(sent) == list(range(10))
+        monkeypatch.setattr(proving, "SERVING", "the server that was started on the copy")
+        world.store._tables = kept  # type: ignore[attr-defined]
+        world.store._answers.clear()  # type: ignore[attr-defined]
+        for tell in list(world.store._listeners):  # type: ignore[attr-defined]
+            tell()  # whoever listened to a server that is gone looks when there is one again
+        world.advance("120s")
+        assert sorted(sent) == list(range(10)), "held, not repeated"
+        rows = world.store.occurrences(Query(job="mail", open_only=True))
+        assert {row.code for row in rows} == {"held_rollback"}
+        assert {row.state for row in rows} <= {State.PENDING, State.RUNNING}
+        fact = world.store.facts([rollback.FACT])[rollback.FACT]
+        assert [epoch.number for epoch in rollback.epochs_of(fact.value)] == [1]

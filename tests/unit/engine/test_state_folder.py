@@ -1,0 +1,148 @@
+"""What workers remember outside the store."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from noonmark.core.model.rollback import Receipt
+from noonmark.engine import statefolder
+from noonmark.engine.statefolder import StateFolder, outcomes, root_of
+
+OUTCOME = (7, "mail", "", "t:1", "mail:1", 1, "2026-11-29", "later", "success", 9)
+
+
+def kept(writer: str, seq: int = 3) -> Receipt:
+    return Receipt(store="s", writer=writer, seq=seq, hash="h", at=5, worker="w", beat=6)
+
+
+def test_a_receipt_is_found_again_by_whoever_is_that_writer_next(tmp_path: Path) -> None:
+    first = StateFolder(tmp_path).open("s", "w1")
+    first.keep(kept(first.writer, 1))
+    first.keep(kept(first.writer, 2))
+    first.close()
+    again = StateFolder(tmp_path).open("s", "w2")
+    assert (again.writer, again.receipt) == (first.writer, kept(first.writer, 2))
+    again.close()
+
+
+def test_two_processes_are_two_writers_and_one_that_ended_can_be_asked_for(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path)
+    first, second = folder.open("s", "w1"), folder.open("s", "w2")
+    assert first.writer != second.writer
+    first.keep(kept(first.writer))
+    assert list(folder.others("s")) == []
+    first.close()
+    (other,) = folder.others("s")
+    assert other.receipt == kept(first.writer)
+    other.close()
+    second.close()
+
+
+def test_each_store_has_writers_of_its_own(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path)
+    first = folder.open("s", "w1")
+    first.close()
+    second = folder.open("t", "w1")
+    assert second.writer != first.writer
+    second.close()
+
+
+@pytest.mark.parametrize("torn", ["", "{", '{"store": "s"}', "\x00" * 40])
+def test_a_torn_receipt_is_none(tmp_path: Path, torn: str) -> None:
+    first = StateFolder(tmp_path).open("s", "w1")
+    first.keep(kept(first.writer))
+    first.close()
+    (tmp_path / "s" / first.writer / "receipt.json").write_text(torn, encoding="utf-8")
+    again = StateFolder(tmp_path).open("s", "w1")
+    assert again.receipt is None
+    again.close()
+
+
+def test_the_journal_tells_outcomes_and_skips_a_torn_line(tmp_path: Path) -> None:
+    witness = StateFolder(tmp_path).open("s", "w1")
+    witness.record(4, "h4", 50, [OUTCOME])
+    witness.record(5, "h5", 60, [])
+    witness.close()
+    journal = tmp_path / "s" / witness.writer / "journal.jsonl"
+    assert len(journal.read_text(encoding="utf-8").splitlines()) == 1, "a batch without outcomes is no line"
+    with journal.open("a", encoding="utf-8") as lines:
+        lines.write('{"seq": 6, "hash": "h6", "at": 7')
+    (told,) = outcomes(tmp_path, "s")
+    assert (told["key"], told["outcome"], told["seq"], told["at"], told["writer"]) == (
+        "mail:1", "success", 4, 50, witness.writer,
+    )  # fmt: skip
+
+
+def test_the_journal_is_two_files_of_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statefolder, "JOURNAL_HALF", 1000)
+    witness = StateFolder(tmp_path).open("s", "w1")
+    for seq in range(100):
+        witness.record(seq, "h", 50, [OUTCOME])
+    witness.close()
+    sizes = [path.stat().st_size for path in (tmp_path / "s" / witness.writer).glob("journal*.jsonl")]
+    assert len(sizes) == 2
+    assert max(sizes) < 1300
+    assert [told["seq"] for told in outcomes(tmp_path, "s")][-1] == 99
+
+
+def test_an_old_journal_is_dropped(tmp_path: Path) -> None:
+    witness = StateFolder(tmp_path).open("s", "w1")
+    witness.record(1, "h", 50, [OUTCOME])
+    witness.close()
+    journal = tmp_path / "s" / witness.writer / "journal.jsonl"
+    old = journal.stat().st_mtime - statefolder.JOURNAL_SECONDS - 60
+    os.utime(journal, (old, old))
+    again = StateFolder(tmp_path).open("s", "w2")
+    again.record(2, "h", 50, [OUTCOME])
+    again.close()
+    assert [told["seq"] for told in outcomes(tmp_path, "s")] == [2]
+
+
+def test_a_folder_that_cannot_be_used_makes_blind(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    witness = StateFolder(tmp_path / "file").open("s", "w1")
+    assert (witness.is_blind, witness.writer, witness.receipt) == (True, "w1", None)
+    witness.keep(kept("w1"))
+    witness.record(1, "h", 1, [OUTCOME])
+    assert witness.receipt == kept("w1"), "it proves itself while it lives"
+    assert StateFolder(None).open("s", "w1").is_blind
+
+
+def test_a_folder_that_stops_working_makes_blind(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    witness = StateFolder(tmp_path).open("s", "w1")
+    journal = tmp_path / "s" / witness.writer / "journal.jsonl"
+    journal.mkdir()
+    witness.record(1, "h", 1, [OUTCOME])
+    assert witness.is_blind
+    assert "from here on this worker is blind" in caplog.text
+    witness.close()
+
+
+def test_another_store_at_the_same_address_is_told_once(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path)
+    assert folder.was_elsewhere("sqlite:///a", "s") == ""
+    assert folder.was_elsewhere("sqlite:///a", "s") == ""
+    assert folder.was_elsewhere("sqlite:///b", "t") == ""
+    assert folder.was_elsewhere("sqlite:///a", "t") == "s"
+    assert folder.was_elsewhere("sqlite:///a", "t") == ""
+
+
+def test_the_folder_is_named_by_the_caller_the_environment_or_the_system() -> None:
+    assert root_of("/x", {}) == Path("/x")
+    assert root_of(None, {"NOONMARK_STATE": "/y", "XDG_STATE_HOME": "/z"}) == Path("/y")
+    assert root_of(None, {"XDG_STATE_HOME": "/z"}) == Path("/z/noonmark")
+    assert root_of(None, {}) == Path.home() / ".local/state/noonmark"
+    assert root_of("none", {}) is None
+    assert root_of(None, {"NOONMARK_STATE": "none"}) is None
+
+
+def test_a_journals_line_is_json_whatever_the_names_are(tmp_path: Path) -> None:
+    witness = StateFolder(tmp_path).open("s", "w1")
+    witness.record(1, "h", 1, [(7, "mail", "", "t\n1", 'k"\ud800', 1, "", "later", "success", 9)])
+    witness.close()
+    text = (tmp_path / "s" / witness.writer / "journal.jsonl").read_text(encoding="utf-8")
+    assert json.loads(text)["outcomes"][0][3] == "t\n1"
