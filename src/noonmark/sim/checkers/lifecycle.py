@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from noonmark.core.model import SECOND, Event, Occurrence, State, Verdict
+from noonmark.core.model import SECOND, Event, Micros, Occurrence, State, Verdict
 from noonmark.sim.checkers.ground import Ground, Judged
 from noonmark.sim.checkers.watch import Watch
-from noonmark.sim.history import Call
+from noonmark.sim.history import Call, Effect
 
 if TYPE_CHECKING:
     from noonmark.sim.world import SimWorld
@@ -45,6 +45,7 @@ class LifeCycle(Watch):
     def __init__(self, world: SimWorld, ground: Ground) -> None:
         super().__init__(world, ground)
         self._waits = self._too_short = 0
+        self._failed_at: dict[tuple[int, int], Micros] = {}  # run -> when its code raised or was stopped
         self._started: Counter[int] = Counter()  # attempts since the row was made or a person took it up
 
     def on_call(self, call: Call) -> None:
@@ -57,6 +58,11 @@ class LifeCycle(Watch):
         for judged in self.ground.judged:
             if judged.answer.outcome == "applied" and not judged.was_answered:
                 self._judge_settlement(judged)
+
+    def on_effect(self, effect: Effect) -> None:
+        """Remember when a run failed."""
+        if effect.phase in ("fail", "stop"):
+            self._failed_at[(effect.occurrence_id, effect.fence)] = effect.at
 
     def at_end(self) -> None:
         """A wait counts from when its worker believes it to be; that is late only where answers were."""
@@ -121,7 +127,8 @@ class LifeCycle(Watch):
             self.blame("I7", f"r{before.id} waits {due_at - judged.at} µs after failure {failures}, {longest} at most")
         shortest = min(rule.job.retry.base for rule in rules)
         self._waits += 1
-        self._too_short += due_at < (before.started_at or 0) + shortest and before.not_after is None
+        failed_at = self._failed_at.get((before.id, before.fence), before.started_at or 0)
+        self._too_short += due_at < failed_at + shortest and before.not_after is None
         if all(failures > rule.job.retry.max for rule in rules):
             self.blame("I7", f"r{before.id} of {before.job} is tried again after {failures} failures")
 

@@ -62,16 +62,18 @@ class Liveness(Watch):
 
     def _judge(self, leased: Leased) -> None:
         due_at = self._due(leased)
-        quiet_since = self.ground.peace_at + BACK
-        if due_at is None or due_at < quiet_since or due_at < self._died_at + BACK or leased.row.worker:
+        well_since = max(self.ground.peace_at, self._died_at) + BACK
+        if due_at is None or leased.at < well_since or leased.row.worker:
             return
         self.prove("runs taken over in time" if leased.lease is not None else "rows taken in time")
         holder = leased.lease
         is_ours = holder is not None and holder.is_run and holder.taken_at >= self.ground.peace_at
         if holder is not None and is_ours and holder.worker in self.world.well():
             self.blame("L2", f"r{leased.row.id}: {holder.worker} lost its lease although nothing was wrong")
-        if leased.at - due_at > PROMPT + self.world.plan.latency * 4:
-            late = leased.at - due_at
+        late = leased.at - max(due_at, well_since)
+        # What waited already when all was well again comes in turn: rows that lost a lease come one by one.
+        allowed = PROMPT if due_at >= well_since else BACK
+        if late > allowed + self.world.plan.latency * 4:
             which = "L2" if leased.lease is not None else "L4"
             self.blame(which, f"r{leased.row.id} of {leased.row.job} was due, and taken {late} µs later")
 
