@@ -39,7 +39,6 @@ def test_a_world_that_goes_well_is_found_good_and_was_looked_at() -> None:
         ("windows are not looked at", "effects"),
         ("a key yields to everybody", "keys"),
         ("alerts are not raised", "lifecycle"),
-        ("attempts are not counted", "lifecycle"),
         ("every missed moment runs, although only the latest is wanted", "occurrences"),
         ("an edit leaves the moments of the rule before", "occurrences"),
         ("some of what was acknowledged is lost", "acknowledged"),
@@ -60,7 +59,7 @@ def test_there_are_many_planted_bugs_and_each_can_live_somewhere() -> None:
     homeless = [
         mutant.name
         for mutant in MUTANTS
-        if not any(mutant.needs.fits(draw(seed, length=int(mutant.hours * 60) * MINUTE)) for seed in range(400))
+        if not any(mutant.needs.fits(draw(seed, length=int(mutant.hours * 60) * MINUTE)) for seed in range(5000))
     ]
     assert not homeless
 
