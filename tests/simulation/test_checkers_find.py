@@ -9,7 +9,7 @@ import pytest
 from noonmark.core.model import MINUTE
 from noonmark.engine import runs
 from noonmark.sim.checkers import CHECKERS
-from noonmark.sim.mutants.__main__ import MUTANTS, hunt
+from noonmark.sim.mutants.__main__ import DRAWN, MUTANTS, hunt
 from noonmark.sim.mutants.plant import Planter, planted
 from noonmark.sim.plan import draw
 from noonmark.sim.run import run_plan, run_seed
@@ -59,7 +59,7 @@ def test_there_are_many_planted_bugs_and_each_can_live_somewhere() -> None:
     homeless = [
         mutant.name
         for mutant in MUTANTS
-        if not any(mutant.needs.fits(draw(seed, length=int(mutant.hours * 60) * MINUTE)) for seed in range(5000))
+        if not any(mutant.needs.fits(draw(seed, length=int(mutant.hours * 60) * MINUTE)) for seed in range(DRAWN))
     ]
     assert not homeless
 

@@ -67,7 +67,8 @@ class Liveness(Watch):
             return
         self.prove("runs taken over in time" if leased.lease is not None else "rows taken in time")
         holder = leased.lease
-        if holder is not None and holder.is_run and holder.worker in self.world.well():
+        is_ours = holder is not None and holder.is_run and holder.taken_at >= self.ground.peace_at
+        if holder is not None and is_ours and holder.worker in self.world.well():
             self.blame("L2", f"r{leased.row.id}: {holder.worker} lost its lease although nothing was wrong")
         if leased.at - due_at > PROMPT + self.world.plan.latency * 4:
             late = leased.at - due_at

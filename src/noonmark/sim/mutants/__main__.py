@@ -18,13 +18,20 @@ from types import FrameType
 from noonmark.core.model import HOUR
 from noonmark.sim.mutants.of_acts import ACT_MUTANTS
 from noonmark.sim.mutants.of_engine import ENGINE_MUTANTS
+from noonmark.sim.mutants.of_records import RECORD_MUTANTS
 from noonmark.sim.mutants.of_rules import RULE_MUTANTS
 from noonmark.sim.mutants.of_stores import STORE_MUTANTS
 from noonmark.sim.mutants.plant import Mutant, planted
 from noonmark.sim.plan import draw
 from noonmark.sim.run import run_seed
 
-MUTANTS: tuple[Mutant, ...] = (*STORE_MUTANTS, *ACT_MUTANTS, *ENGINE_MUTANTS, *RULE_MUTANTS)
+MUTANTS: tuple[Mutant, ...] = (
+    *STORE_MUTANTS,
+    *RECORD_MUTANTS,
+    *ACT_MUTANTS,
+    *ENGINE_MUTANTS,
+    *RULE_MUTANTS,
+)
 SEEDS = 12
 """How many worlds a bug may live in before it counts as not found."""
 DRAWN = 4000
