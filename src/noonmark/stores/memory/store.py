@@ -63,6 +63,7 @@ class MemoryStore:
         self._lock = threading.RLock()
         self._tables = Tables()
         self._id = uuid.uuid4().hex
+        self._serving = ""
         self._answers: dict[tuple[str, str], tuple[Micros, Any]] = {}
         self._listeners: list[Callable[[], None]] = []
 
@@ -112,7 +113,7 @@ class MemoryStore:
 
         def run(now: Micros) -> Taken:
             if link is not None and taking.has_due(self._tables, worker, limit, now):
-                proving.check(self._tables, link)
+                proving.check(self._tables, link, self.identity())
             taken = taking.take(self._tables, worker, limit=limit, runnable=runnable, look_lease=look_lease, now=now)
             if any(not row.looking for row in taken.rows):
                 proving.append(self._tables, link, now)
@@ -133,7 +134,7 @@ class MemoryStore:
         wellformed.check_settlements(items)
 
         def run(now: Micros) -> list[Settled]:
-            proving.check(self._tables, link)
+            proving.check(self._tables, link, self.identity())
             answers = [settling.settle(self._tables, worker, item, now) for item in items]
             proving.append(self._tables, link, now)
             return answers
@@ -245,13 +246,13 @@ class MemoryStore:
     # -- the guard (see ports.rollback) ----------------------------------------------------------
 
     def identity(self) -> str:
-        """Return who serves it: nobody else ever does."""
-        return proving.SERVING
+        """Return who serves it: nobody else ever does, but in a simulated failover."""
+        return self._serving or proving.SERVING
 
     def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
         """Judge what a writer remembers; see ``ports/rollback.py``."""
         with self._lock:
-            proof = proving.prove(self._tables, self._id, claim, self.now() if at is None else at)
+            proof = proving.prove(self._tables, self._id, claim, self.now() if at is None else at, self.identity())
             listeners = list(self._listeners) if self._tables.wakes else []
         for tell in listeners:
             tell()
