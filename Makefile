@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check conformance format lint types floors bench lock-pauses clean setup
+.PHONY: demo test check conformance format lint types floors bench lock-pauses audit clean setup
 
 setup: $(READY)
 
@@ -47,6 +47,10 @@ conformance: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m bench
+
+# Known vulnerabilities of the pinned versions: make audit ADVISORIES=all.zip names a copy of the OSV database.
+audit: $(READY)
+	@$(BIN)/python .ci/audit.py $(ADVISORIES)
 
 lock-pauses: $(READY)
 	@$(BIN)/python tests/faults/lockpauses.py

@@ -34,6 +34,7 @@ from noonmark.core.model import (
     Trigger,
     Window,
 )
+from noonmark.core.stored import RuleUnreadable, check_types, checks_of
 from noonmark.core.templates import instant_text
 
 RULE_VERSION = 1
@@ -46,10 +47,6 @@ _CONDITION_KINDS = {kind: name for name, kind in _CONDITIONS.items()}
 _VALUES: dict[str, type[Any]] = {"guardrails": Guardrails, "catch_up": CatchUp, "retry": Retry}
 _NAMES: dict[type[Any], tuple[str, ...]] = {}
 _JOB_FIELDS = {part.name: part for part in fields(Job)}
-
-
-class RuleUnreadable(ValueError):
-    """A stored rule that this version cannot read; the text says what and why."""
 
 
 def storable(text: str) -> str:
@@ -174,7 +171,7 @@ def job_from_plain(plain: Mapping[str, Any]) -> Job:
         return _job(values, str(name))
     except RuleUnreadable:
         raise
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
         raise RuleUnreadable(f"the stored rule of {name} cannot be read: {error}") from None
 
 
@@ -186,7 +183,7 @@ def job_from_text(text: str) -> Job:
     """
     try:
         plain = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RuleUnreadable(f"the stored rule is not JSON: {error}") from None
     return job_from_plain(plain)
 
@@ -198,8 +195,8 @@ def checks_to_json(checks: tuple[Check, ...]) -> str:
 
 
 def checks_from_json(text: str) -> tuple[Check, ...]:
-    """Return the checks of a ledger line; cells that a newer version added are left out."""
-    return tuple(Check(name=row[0], passed=row[1], wanted=row[2], seen=row[3]) for row in json.loads(text or "[]"))
+    """Return the checks of a ledger line; cells that a newer version added, and what is no check, are left out."""
+    return checks_of(text)
 
 
 def job_to_yaml_dict(job: Job) -> dict[str, Any]:
@@ -314,7 +311,11 @@ def _job(values: dict[str, Any], name: str) -> Job:
     ]
     if missing:
         raise RuleUnreadable(f"the stored rule of {name} lacks {', '.join(missing)}")
-    return Job(**values)
+    job = Job(**values)
+    for part in (job, job.trigger, job.window, job.lock, job.guardrails, job.catch_up, job.retry, *job.depends_on):
+        if part is not None:
+            check_types(part, f"the stored rule of {name}")
+    return job
 
 
 def _kind(kinds: Mapping[str, type[Any]], values: dict[str, Any], where: str) -> type[Any]:

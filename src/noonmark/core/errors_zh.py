@@ -130,6 +130,20 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r"cron \1：字段 \2 \3 无法读取；允许 \4、列表、范围和步长",
     ),
     (r"cron (.+) cannot be read: (.+)", r"cron \1 无法读取：\2"),
+    # limits of stores
+    (
+        r"(.+) has (\d+) characters, more than (\d+); write less, or store it elsewhere",
+        r"\1 有 \2 个字符，超过 \3；请写短些，或存到别处",
+    ),
+    (
+        r"(.+): (\d+) bytes, more than (\d+); store it elsewhere and pass its id",
+        r"\1：\2 字节，超过 \3；请存到别处，只传其编号",
+    ),
+    (r"(\d+) (.+) are more than (\d+); use several calls", r"\2：\1 个，超过 \3；请分几次调用"),
+    (
+        r"the parameters of one call have (\d+) characters together, more than (\d+)",
+        r"一次调用的参数共有 \1 个字符，超过 \2",
+    ),
     # templates
     (
         r'template (".*") cannot be read: (.+); a brace as such is written \{\{ or \}\}',

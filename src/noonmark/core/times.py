@@ -47,6 +47,18 @@ def from_datetime(moment: datetime) -> Micros:
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
+_FIRST_TOLD: Micros = -62_135_510_400_000_000  # 2 January of the year 1, so that no zone pushes it out of the calendar
+_LAST_TOLD: Micros = 253_402_214_400_000_000  # 31 December 9999, likewise
+
+
+def told(us: Micros) -> Micros:
+    """Return an instant that can be told in every zone: one outside the calendar is drawn to its end.
+
+    Only for showing; a stored instant may be damaged, and a list must not end because of it.
+    """
+    return min(max(us, _FIRST_TOLD), _LAST_TOLD)
+
+
 # --- local time ----------------------------------------------------------------------------------------
 
 

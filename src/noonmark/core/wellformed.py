@@ -1,11 +1,36 @@
-"""What every store refuses before it writes anything: verbs whose arguments make no sense."""
+"""What every store refuses before it writes anything: verbs whose arguments make no sense, or are too large.
+
+Promise: no text and no list that reaches a store is longer than its limit in ``core/model/base.py``, whoever wrote it,
+and the refusal names the limit.  Rule of the file: what fits is let through with a comparison of lengths, for every
+row of every call passes here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Sequence, Sized
 
 from noonmark.core.lifecycle import is_end
-from noonmark.core.model import Act, Event, NewOccurrence, Settlement, State
+from noonmark.core.model import (
+    CALL_LIMIT,
+    COUNT_LIMIT,
+    ERROR_LIMIT,
+    KEY_LIMIT,
+    NAME_LIMIT,
+    NOTE_LIMIT,
+    PAYLOAD_LIMIT,
+    RULE_LIMIT,
+    Act,
+    Activation,
+    Event,
+    Fact,
+    NewOccurrence,
+    Note,
+    Passed,
+    Settlement,
+    State,
+    WorkerInfo,
+)
 
 STARTS = frozenset({Event.START, Event.TAKEOVER})
 NEED_DUE_AT = frozenset({Event.PARK, Event.FAIL_RETRY, Event.HAND_BACK})
@@ -20,17 +45,44 @@ MARKS = {
 ACTS = frozenset({"retry", "release", "cancel", "pause", "resume", "end_job", *MARKS})
 
 
-def check_rows(wanted: Iterable[NewOccurrence]) -> None:
+class TooLarge(ValueError):
+    """A text or a list that is longer than stores keep; the text says what, how long, and what is allowed."""
+
+
+def check_rows(wanted: Sequence[NewOccurrence]) -> None:
     """Check rows to be added.
 
     Raises:
         ValueError: a row is neither waiting nor ended, or has no job or identity.
+        TooLarge: there are too many, or something in one is too long.
     """
+    _few("rows in one call", wanted)
+    total = 0
     for row in wanted:
         if row.state is not State.PENDING and not is_end(row.state):
             raise ValueError(f"occurrence {row.identity!r} of job {row.job!r} cannot be added as {row.state}")
         if not row.job or not row.identity:
             raise ValueError("an occurrence needs a job and an identity")
+        _short("the key", row.key, KEY_LIMIT)
+        _short("the note or reason", row.note, NOTE_LIMIT)
+        _small("the parameters", row.params)
+        for what, text in (
+            ("the name of the job", row.job),
+            ("the identity", row.identity),
+            ("the subject", row.subject),
+            ("the actor", row.actor),
+            ("the name of the worker", row.worker),
+            ("a name", row.nominal),
+            ("a name", row.business_date),
+            ("a name", row.queue),
+            ("a name", row.verdict),
+            ("a name", row.code),
+        ):
+            if len(text) > NAME_LIMIT:
+                _short(what, text, NAME_LIMIT)
+        total += len(row.params)
+    if total > CALL_LIMIT:
+        raise TooLarge(f"the parameters of one call have {total} characters together, more than {CALL_LIMIT}")
 
 
 def check_settlements(items: Sequence[Settlement]) -> None:
@@ -38,9 +90,12 @@ def check_settlements(items: Sequence[Settlement]) -> None:
 
     Raises:
         ValueError: a start without lease or gates, a wait without due_at, or an event that is not a worker's to say.
+        TooLarge: there are too many, or something in one is too long.
     """
+    _few("outcomes in one call", items)
     for item in items:
         event = item.event
+        _check_sizes(item)
         if event is Event.SUCCEED and not item.adds:
             continue
         if event not in SETTLED:
@@ -52,12 +107,116 @@ def check_settlements(items: Sequence[Settlement]) -> None:
         check_rows(item.adds)
 
 
+def _check_sizes(item: Settlement) -> None:
+    if item.result is not None:
+        _small("the result", item.result)
+    if item.error is not None:
+        _short("the error", item.error, ERROR_LIMIT)
+    _small("the detail", item.detail)
+    _small("the checks", item.checks)
+    _short("a name", item.code, NAME_LIMIT)
+    _short("a name", item.verdict, NAME_LIMIT)
+    if item.facts:
+        check_facts([Fact(name=fact.name, value=fact.value, actor=fact.actor) for fact in item.facts])
+    for alert in item.alerts:
+        _small("the detail", json.dumps(dict(alert.detail), ensure_ascii=False, default=str))
+
+
 def check_act(wish: Act) -> None:
     """Check a person's act.
 
     Raises:
         ValueError: an unknown kind.
+        TooLarge: something in it is too long.
     """
     if wish.kind not in ACTS:
         raise ValueError(f"no such act: {wish.kind!r}; there are {', '.join(sorted(ACTS))}")
+    _short("the note or reason", wish.reason, NOTE_LIMIT)
+    _short("the actor", wish.actor, NAME_LIMIT)
+    _short("the name of the job", wish.job or "", NAME_LIMIT)
+    _short("the key", wish.key or "", KEY_LIMIT)
+    _check_passed(wish.passed)
     check_rows(wish.adds)
+
+
+def check_facts(facts: Sequence[Fact]) -> None:
+    """Check flags and other facts to be set.
+
+    Raises:
+        TooLarge: there are too many, or a name, a value or an actor is too long.
+    """
+    _few("flags in one call", facts)
+    for fact in facts:
+        _short("the name of the flag", fact.name, NAME_LIMIT)
+        _short("the actor", fact.actor, NAME_LIMIT)
+        if fact.value is not None and not isinstance(fact.value, (bool, int, float)):
+            _small("the value of the flag", json.dumps(fact.value, ensure_ascii=False))
+
+
+def check_worker(worker: WorkerInfo) -> None:
+    """Check what a worker says of itself.
+
+    Raises:
+        TooLarge: a text is too long, or it runs too many jobs.
+    """
+    texts = (worker.id, worker.name, worker.host, worker.boot_id, worker.process_started, worker.tzdata, worker.version)
+    for text in texts:
+        _short("the name of the worker", text, NAME_LIMIT)
+    _few("jobs of a worker", worker.jobs)
+    if worker.jobs and (longest := max(worker.jobs, key=len)):
+        _short("the name of the job", longest, NAME_LIMIT)
+
+
+def check_changes(changes: Sequence[Activation], actor: str) -> None:
+    """Check rules on their way into force, with the rows that they bring.
+
+    Raises:
+        ValueError: see ``check_rows``.
+        TooLarge: there are too many, or a rule, a name or a row is too long.
+    """
+    _few("rules in one call", changes)
+    _short("the actor", actor, NAME_LIMIT)
+    for change in changes:
+        _short("the name of the job", change.name, NAME_LIMIT)
+        _short("the name of the event", change.event, NAME_LIMIT)
+        _short("a name", change.digest, NAME_LIMIT)
+        _short("the rule", change.rule, RULE_LIMIT)
+        _check_passed(change.passed)
+        check_rows((*change.frontiers, *change.adds))
+
+
+def check_note(note: Note) -> None:
+    """Check a remark of a run.
+
+    Raises:
+        TooLarge: its name or its value is too long.
+    """
+    _short("the name of the step", note.name, NAME_LIMIT)
+    _short("a name", note.kind, NAME_LIMIT)
+    _small("the value of the step", note.value)
+
+
+def _check_passed(passed: Iterable[Passed]) -> None:
+    for row in passed:
+        _small("the detail", row.detail)
+        _small("the checks", row.checks)
+        _short("a name", row.code, NAME_LIMIT)
+        _short("a name", row.verdict, NAME_LIMIT)
+
+
+def _short(what: str, text: str, limit: int) -> None:
+    if len(text) > limit:
+        raise TooLarge(f"{what} has {len(text)} characters, more than {limit}; write less, or store it elsewhere")
+
+
+def _small(what: str, text: str) -> None:
+    """Measure JSON in bytes, as the door does; a character has four at most."""
+    if len(text) * 4 > PAYLOAD_LIMIT:
+        size = len(text.encode("utf-8", "surrogatepass"))
+        if size > PAYLOAD_LIMIT:
+            raise TooLarge(f"{what}: {size} bytes, more than {PAYLOAD_LIMIT}; store it elsewhere and pass its id")
+
+
+def _few(what: str, items: Sized) -> None:
+    if len(items) > COUNT_LIMIT:
+        raise TooLarge(f"{len(items)} {what} are more than {COUNT_LIMIT}; use several calls")

@@ -5,10 +5,9 @@ Rule of the file: facts are fetched as the decision asks for them, exactly as th
 
 from __future__ import annotations
 
-import json
-
 from noonmark.core import model, rollback, series
 from noonmark.core.decide import decide
+from noonmark.core.stored import object_of
 from noonmark.door.views import Evaluation, occurrence_view
 from noonmark.ports.store import Store
 
@@ -47,9 +46,7 @@ def _as_ended(row: model.Occurrence) -> model.Decision:
         )
     event = model.Event.MISS if row.state is model.State.FAILED_MANUAL else model.Event.SKIP
     verdict = model.Verdict(row.verdict) if row.verdict else model.Verdict.SKIP_DUPLICATED
-    return model.Decision(
-        verdict=verdict, event=event, code=row.code or "key_held", detail=json.loads(row.detail or "{}")
-    )
+    return model.Decision(verdict=verdict, event=event, code=row.code or "key_held", detail=object_of(row.detail))
 
 
 def _row(store: Store, job: model.Job, now: model.Micros, subject: str) -> model.Occurrence:

@@ -5,13 +5,13 @@ Rule of the file: a view is a copy; changing the store goes through the schedule
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from noonmark.core import model, reasons, times
+from noonmark.core.stored import object_of, value_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ def occurrence_view(row: model.Occurrence, zone: str = "UTC") -> OccurrenceView:
         state=row.state,
         verdict=row.verdict,
         code=row.code,
-        sentence=reasons.sentence(row.code, json.loads(row.detail or "{}"), lang="en", zone=zone) if row.code else "",
+        sentence=reasons.sentence(row.code, object_of(row.detail), lang="en", zone=zone) if row.code else "",
         origin=row.origin,
         scheduled_for=times.to_datetime(row.scheduled_for),
         business_date=row.business_date,
@@ -157,8 +157,8 @@ def occurrence_view(row: model.Occurrence, zone: str = "UTC") -> OccurrenceView:
         takeovers=row.takeovers,
         fence=row.fence,
         duplicate_of=row.duplicate_of,
-        params=json.loads(row.params or "{}"),
-        result=None if row.result is None else json.loads(row.result),
+        params=object_of(row.params),
+        result=value_of(row.result),
         error=row.error,
     )
 

@@ -12,6 +12,7 @@ from typing import Any
 from noonmark.core.model import AlertWrite, Decision, Job, Micros, Occurrence, Origin
 from noonmark.core.reasons import sentence
 from noonmark.core.series import next_moment
+from noonmark.core.shown import shown_line
 from noonmark.core.times import nominal_text
 
 ALERTS = logging.getLogger("noonmark.alert")
@@ -32,7 +33,7 @@ def say_alerts(
     for alert in alerts:
         if alert.clear:
             if (alert.job, alert.kind) in were_open or (alert.kind == "failing" and _failed_before(row)):
-                ALERTS.info("all clear: %s (%s)", alert.job, alert.kind)
+                ALERTS.info("all clear: %s (%s)", shown_line(alert.job), alert.kind)
             continue
         if alert.detail.get("update"):  # three alerts for a failing occurrence; between them the open one is updated
             continue
@@ -41,11 +42,11 @@ def say_alerts(
             level,
             "%s: %s %s key=%s attempt=%d owner=%s: %s",
             word,
-            job.name,
+            shown_line(job.name),
             row.run_id,
-            row.key,
+            shown_line(row.key),
             row.attempt,
-            job.owner or "-",
+            shown_line(job.owner or "-"),
             _sentence(alert.code, alert.detail, job.tz),
         )
 
@@ -71,8 +72,8 @@ def say_start(job: Job, row: Occurrence, fence: int, *, now: Micros, system_zone
     RUNS.info(
         "run %s job=%s key=%s attempt=%d fence=%d zone=%s system_zone=%s next=%s",
         row.run_id,
-        job.name,
-        row.key,
+        shown_line(job.name),
+        shown_line(row.key),
         row.attempt,
         fence,
         job.tz,
@@ -89,8 +90,8 @@ def say_decision(job: Job, row: Occurrence, decision: Decision, worker: str) -> 
         "%s %s job=%s key=%s worker=%s: %s",
         decision.verdict,
         row.run_id,
-        job.name,
-        row.key,
+        shown_line(job.name),
+        shown_line(row.key),
         worker,
         _sentence(decision.code, decision.detail, job.tz),
     )
@@ -98,6 +99,6 @@ def say_decision(job: Job, row: Occurrence, decision: Decision, worker: str) -> 
 
 def _sentence(code: str, detail: Mapping[str, Any], zone: str) -> str:
     try:
-        return sentence(code, detail, lang="en", zone=zone)
+        return shown_line(sentence(code, detail, lang="en", zone=zone))
     except Exception:  # a line of the log must not cost an outcome
         return code

@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from noonmark.core import catchup
-from noonmark.core.codec import RuleUnreadable, checks_to_json, job_from_plain
+from noonmark.core.codec import checks_to_json, job_from_text
 from noonmark.core.model import Decision, Job, JobRow, Micros, NewOccurrence, Occurrence, Passed, Query
+from noonmark.core.stored import RuleUnreadable
 from noonmark.ports.store import Store
 
 PAGE = 1000
@@ -102,8 +103,8 @@ def _passed(row: Occurrence, decision: Decision | None) -> Passed:
 
 def _read(row: JobRow) -> Job | None:
     try:
-        return job_from_plain(json.loads(row.rule))
-    except (RuleUnreadable, ValueError) as error:
+        return job_from_text(row.rule)
+    except RuleUnreadable as error:
         _LOG.warning(
             "the rule of job %s (revision %d) cannot be read, so what it missed is unknown: %s",
             row.name,

@@ -84,6 +84,11 @@ class Registry:
         self._handlers[name] = handler
         return handler
 
+    def command(self, name: str) -> tuple[str, ...]:
+        """Return the command that this process itself declares for a job, () where it declares none."""
+        found = self._handlers.get(name)
+        return found.job.command if found is not None else ()
+
     def jobs(self) -> Iterator[Job]:
         """Yield every declared job."""
         yield from (handler.job for handler in self._handlers.values())

@@ -1,6 +1,7 @@
 """The rules in force, as the store has them.
 
-Promise: what is decided and run here follows the store's rule, not the one this process was started with.
+Promise: what is decided here follows the store's rule, not the one this process was started with; what is executed is
+only what this process declares itself, so that who can write to the store cannot choose a command.
 
 Rule of the file: rows are read again when the store says that something changed, and parsed when a row of the job first
 turns up: a hundred thousand registered schedules cost nothing while they sleep.
@@ -8,14 +9,14 @@ turns up: a hundred thousand registered schedules cost nothing while they sleep.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from noonmark.core.codec import RuleUnreadable, job_from_plain
+from noonmark.core.codec import job_from_text
 from noonmark.core.conditions import upstream_job
 from noonmark.core.model import Fact, Job, JobRow, Micros, Succeeded
+from noonmark.core.stored import RuleUnreadable
 from noonmark.engine.registry import Handler, Registry
 
 _LOG = logging.getLogger("noonmark.engine")
@@ -32,6 +33,7 @@ class Rules:
         self._runnable: dict[str, Micros] = {}
         self._upstream: frozenset[str] = frozenset()
         self._own: tuple[str, ...] = ()
+        self._told: set[str] = set()  # jobs whose command was refused, each said once
         self.version = -1
         self.lost_until: Micros = 0
         """End of the latest range that the store lost (``core.rollback``), 0 = none: only earlier rows ask for the fact."""
@@ -52,7 +54,7 @@ class Rules:
         own = []
         for handler_job in self._registry.jobs():
             job = self.job(handler_job.name)
-            if job is not None:
+            if job is not None and self._is_declared(job):
                 self._runnable[job.name] = job.lease
                 if job.scope == "each_worker":
                     own.append(job.name)
@@ -98,8 +100,8 @@ class Rules:
             return known[1]
         job: Job | None = None
         try:
-            job = job_from_plain(json.loads(row.rule))
-        except (RuleUnreadable, ValueError) as error:
+            job = job_from_text(row.rule)
+        except RuleUnreadable as error:
             _LOG.error("the rule of job %s (revision %d) cannot be read: %s", name, row.revision, error)
         self._parsed[name] = (row.rule, job)
         return job
@@ -113,11 +115,24 @@ class Rules:
         except Exception as error:
             _LOG.error("job %s cannot be run here: %s: %s", job.name, type(error).__name__, error)
             return None
-        if job.command and handler.kind != "command":
-            return replace(handler, job=job, kind="command")
+        if not self._is_declared(job):
+            return None
         if job.isolation == "process" and handler.kind in ("async", "sync"):
             return replace(handler, job=job, kind="process")
         return handler
+
+    def _is_declared(self, job: Job) -> bool:
+        """False where the stored rule names a command that this process does not declare: it waits for one that does."""
+        if job.command == self._registry.command(job.name):
+            return True
+        if job.name not in self._told:
+            self._told.add(job.name)
+            _LOG.error(
+                "job %s: the store names another command than this worker declares, so it is not run here; "
+                "start the worker again with the rules that declare it, or apply them again",
+                job.name,
+            )
+        return False
 
     def runs(self, name: str) -> tuple[Job, Handler] | None:
         """Return the rule in force and how it is run here, None where either is missing."""

@@ -39,7 +39,7 @@ def recorded_checks(scene: Scene) -> tuple[Check, ...]:
 def schedule_check(job: Job | None, at: Micros, voice: Voice) -> Shown:
     """Show the rule and the moment it yields, with the offset in force."""
     rule = trigger_source(job.trigger, voice.lang) if job is not None else "?"
-    local = times.local(at, voice.zone)
+    local = times.local(times.told(at), voice.zone)
     seen = voice.say("check_due", at=f"{voice.clock(at)} {local.isoformat()[-6:]}")
     return Shown(name="schedule", ok=True, wanted=rule, seen=seen)
 

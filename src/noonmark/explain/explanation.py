@@ -5,7 +5,6 @@ Rule of the file: only frozen values, and the scene from which they are told.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +21,7 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import Epoch
+from noonmark.core.stored import object_of
 from noonmark.explain.outages import Outage
 from noonmark.explain.voice import Voice
 
@@ -120,8 +120,7 @@ class Scene:
 
     def detail(self) -> dict[str, Any]:
         """Return the row's reason arguments."""
-        loaded = json.loads(self.row.detail or "{}")
-        return loaded if isinstance(loaded, dict) else {}
+        return object_of(self.row.detail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 
 from noonmark.core import codec, times
-from noonmark.core.model import DAY, MINUTE, SECOND, Job, JobRow, Micros, Occurrence, Query, Verdict
+from noonmark.core.model import DAY, FAR, MINUTE, SECOND, Job, JobRow, Micros, Occurrence, Query, Verdict
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
 from noonmark.ports.store import Store
@@ -134,7 +134,12 @@ def find(
     if row is None:
         raise NotFound("nothing_recorded", "do_next", name=name)
     coming = Query(
-        job=name, subject=row.subject, open_only=True, scheduled_from=row.scheduled_for + 1, oldest_first=True, limit=1
+        job=name,
+        subject=row.subject,
+        open_only=True,
+        scheduled_from=min(row.scheduled_for + 1, FAR),
+        oldest_first=True,
+        limit=1,
     )
     following = next(iter(store.occurrences(coming)), None)
     return _dated(store, replace(found, row=row, following=following))
@@ -154,9 +159,11 @@ def the_job(store: Store, name: str) -> JobRow:
 def read_rule(row: JobRow) -> Job | None:
     """Return the rule of a stored job, or None when this version cannot read it."""
     try:
-        return codec.job_from_text(row.rule)
+        rule = codec.job_from_text(row.rule)
+        times.zone(rule.tz)
     except (ValueError, KeyError, TypeError):
         return None
+    return rule
 
 
 def newest(store: Store, name: str, now: Micros) -> Occurrence | None:

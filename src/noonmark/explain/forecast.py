@@ -41,7 +41,7 @@ def coming(
     Empty for jobs whose trigger yields no moments by itself, and at the end of a list of times.
     """
     found: list[Coming] = []
-    previous = after
+    previous = after = times.told(after)
     offset_before = _offset(after, voice.zone)
     while len(found) < count:
         moment = series.next_moment(job, previous)

@@ -5,10 +5,10 @@ Rule of the file: pure functions of the scene; each returns text or what text is
 
 from __future__ import annotations
 
-import json
-
 from noonmark.core import phrasing
 from noonmark.core.model import SECOND, Attempt, LedgerLine, Micros, Origin, State
+from noonmark.core.shown import redacted
+from noonmark.core.stored import object_of
 from noonmark.explain.awake import asleep_at
 from noonmark.explain.explanation import Scene
 from noonmark.explain.outages import Outage, away_between
@@ -33,7 +33,7 @@ WAITED = {
 
 def short_error(error: str | None) -> str:
     """Return the last line of an error text, bounded: the line that names it."""
-    lines = [line.strip() for line in (error or "").splitlines() if line.strip()]
+    lines = [line.strip() for line in redacted(error or "").splitlines() if line.strip()]
     text = lines[-1] if lines else "?"
     return text if len(text) <= 160 else text[:157] + "..."
 
@@ -55,7 +55,7 @@ def waited_for(ledger: tuple[LedgerLine, ...], voice: Voice) -> str:
     """Say what a row waited for before it started, "" when it did not wait: the last thing that held it back."""
     for line in reversed(ledger):
         if line.event == "park" and line.code in WAITED:
-            detail = json.loads(line.detail or "{}")
+            detail = object_of(line.detail)
             facts = phrasing.fill("{missing:facts}", detail, lang=voice.lang, zone=voice.zone)
             return voice.say(WAITED[line.code], facts=facts)
     return ""
@@ -118,7 +118,7 @@ def who_and_why(scene: Scene) -> dict[str, str]:
     """Return who acted, when it ended and the reason given, as template arguments."""
     row, voice = scene.row, scene.voice
     line = next((entry for entry in reversed(scene.story.ledger) if entry.actor), None)
-    detail = json.loads(line.detail or "{}") if line is not None else {}
+    detail = object_of(line.detail) if line is not None else {}
     reason = str(detail.get("reason") or scene.detail().get("reason") or row.note or "")
     return {
         "actor": actor_of(scene) or voice.say("nobody"),

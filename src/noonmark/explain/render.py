@@ -11,6 +11,7 @@ from typing import Any
 
 from noonmark.core import times
 from noonmark.core.model import Micros
+from noonmark.core.shown import one_line
 from noonmark.explain import check_words
 from noonmark.explain.explanation import Explanation, Shown
 from noonmark.explain.messages import message
@@ -38,14 +39,14 @@ _SILENT = frozenset({"limit", "dependency", "overlap", "guard", "paused"})
 
 def explanation_text(told: Explanation, *, unicode: bool = True) -> str:
     """Return an explanation as text: the sentence, the checks, the attempts, what to do."""
-    lines = [told.sentence]
+    lines = [one_line(told.sentence)]
     head = _headline(told)
     shown = [check for check in told.checks if not _is_silent(check)]
     marks = MARKS if unicode else ASCII_MARKS
     lines += check_lines([(c.name, c.ok, c.wanted, c.seen) for c in shown], told.lang, marks)
-    lines.extend(f"    {line}" for line in told.run_lines)
-    lines.extend(f"  {line}" for line in told.lines)
-    lines.append(f"  {head}")
+    lines.extend(f"    {one_line(line)}" for line in told.run_lines)
+    lines.extend(f"  {one_line(line)}" for line in told.lines)
+    lines.append(f"  {one_line(head)}")
     if told.remedy:
         lines.append(message("what_to_do", told.lang, remedy=told.remedy))
     lines.extend(f"  {command}" for command in told.commands)
@@ -57,7 +58,11 @@ def check_lines(
 ) -> list[str]:
     """Return checks (name, passed, wanted, seen) as aligned lines in people's words."""
     rows = [
-        (_name(name, lang), check_words.told(name, wanted, lang), check_words.told(name, seen, lang))
+        (
+            one_line(_name(name, lang)),
+            one_line(check_words.told(name, wanted, lang)),
+            one_line(check_words.told(name, seen, lang)),
+        )
         for name, _, wanted, seen in checks
     ]
     widths = [max((width(row[column]) for row in rows if width(row[column]) <= 40), default=0) for column in (0, 1)]
@@ -118,7 +123,7 @@ def explanation_json(told: Explanation) -> dict[str, Any]:
 
 def stamp(us: Micros | None, zone: str) -> str | None:
     """Return an instant as ISO 8601 with its offset in ``zone``."""
-    return times.local(us, zone).isoformat() if us is not None else None
+    return times.local(times.told(us), zone).isoformat() if us is not None else None
 
 
 def width(text: str) -> int:
@@ -147,7 +152,7 @@ def cut(text: str, columns: int) -> str:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return aligned columns; the last one is not padded."""
-    everything = [list(header), *[list(row) for row in rows]]
+    everything = [list(header), *[[one_line(cell) for cell in row] for row in rows]]
     widths = [max(width(row[column]) for row in everything) for column in range(len(header))]
     return "\n".join(
         "  ".join(
@@ -166,7 +171,7 @@ def _headline(told: Explanation) -> str:
     if told.verdict:
         parts.append(told.verdict)
     if told.looks is not None:
-        first, last = (times.clock_text(us, told.zone) for us in (told.looks.first, told.looks.last))
+        first, last = (times.clock_text(times.told(us), told.zone) for us in (told.looks.first, told.looks.last))
         key = "looks_many" if told.looks.count > 1 else "looks_one"
         looks = message(key, told.lang, count=told.looks.count, first=first, last=last)
         parts.append(message("head_looks", told.lang, looks=looks))

@@ -5,13 +5,13 @@ Rule of the file: formatting only.  Local times come from ``core/times.py``; not
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from noonmark.core import reasons, times
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros
+from noonmark.core.stored import object_of
 from noonmark.explain.messages import message
 
 
@@ -29,7 +29,7 @@ class Voice:
 
     def reason(self, code: str, detail: Mapping[str, Any] | str) -> str:
         """Tell a reason of the catalogue; an unknown code (of a newer version) is told by its name, no error."""
-        arguments = json.loads(detail or "{}") if isinstance(detail, str) else dict(detail)
+        arguments = object_of(detail) if isinstance(detail, str) else dict(detail)
         try:
             return reasons.sentence(code, arguments, lang=self.lang, zone=self.zone)
         except (KeyError, ValueError, TypeError, IndexError):
@@ -44,31 +44,31 @@ class Voice:
 
     def moment(self, us: Micros) -> str:
         """Tell an instant: with its day, without the year when it is this year's; the zone is told once, elsewhere."""
-        at, today = times.local(us, self.zone), times.local(self.now, self.zone)
+        at, today = times.local(times.told(us), self.zone), times.local(self.now, self.zone)
         if at.date() == today.date():
             return self.clock(us)
         if self.lang == "zh":
             return f"{at:%Y-%m-%d} {self.clock(us)}"
         year = "" if at.year == today.year else f" {at.year}"
-        return f"{times.weekday_name(us, self.zone)} {at.day} {at:%b}{year} {self.clock(us)}"
+        return f"{times.weekday_name(times.told(us), self.zone)} {at.day} {at:%b}{year} {self.clock(us)}"
 
     def span(self, start: Micros, end: Micros) -> tuple[str, str]:
         """Tell both ends of a span: with their days unless both are today, so that neither is read as the other's."""
         today = times.local(self.now, self.zone).date()
-        both_today = all(times.local(us, self.zone).date() == today for us in (start, end))
+        both_today = all(times.local(times.told(us), self.zone).date() == today for us in (start, end))
         tell = self.clock if both_today else self.day_and_clock
         return tell(start), tell(end)
 
     def day_and_clock(self, us: Micros) -> str:
         """Tell an instant always with its day."""
-        at = times.local(us, self.zone)
+        at = times.local(times.told(us), self.zone)
         if self.lang == "zh":
             return f"{at:%Y-%m-%d} {self.clock(us)}"
-        return f"{times.weekday_name(us, self.zone)} {at.day} {at:%b %Y} {self.clock(us)}"
+        return f"{times.weekday_name(times.told(us), self.zone)} {at.day} {at:%b %Y} {self.clock(us)}"
 
     def clock(self, us: Micros) -> str:
         """Tell the time of day."""
-        return times.clock_text(us, self.zone)
+        return times.clock_text(times.told(us), self.zone)
 
     def length(self, us: Micros) -> str:
         """Tell a length, two units at most."""
@@ -94,14 +94,14 @@ class Voice:
 
     def short(self, us: Micros) -> str:
         """Tell an instant where columns are dear: no seconds, no date within a week, no clock beyond."""
-        at, today = times.local(us, self.zone), times.local(self.now, self.zone)
+        at, today = times.local(times.told(us), self.zone), times.local(self.now, self.zone)
         days = abs((at.date() - today.date()).days)
         if days == 0:
             return f"{at:%H:%M}"
         if self.lang == "zh":
             return f"{at:%m-%d %H:%M}" if at.year == today.year else f"{at:%Y-%m-%d}"
         if days < 7:
-            return f"{times.weekday_name(us, self.zone)} {at:%H:%M}"
+            return f"{times.weekday_name(times.told(us), self.zone)} {at:%H:%M}"
         return f"{at.day} {at:%b}" if at.year == today.year else f"{at.day} {at:%b %Y}"
 
     def distance(self, us: Micros, *, short: bool = False) -> str:

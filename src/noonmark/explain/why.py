@@ -6,7 +6,6 @@ checked in ``evidence.py``.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections import Counter
@@ -16,6 +15,7 @@ from typing import TypeAlias
 from noonmark.core import rollback, times
 from noonmark.core.conditions import fact_subject
 from noonmark.core.model import (
+    FAR,
     OPEN_STATES,
     Decision,
     Event,
@@ -30,6 +30,7 @@ from noonmark.core.model import (
     Verdict,
     WorkerInfo,
 )
+from noonmark.core.stored import object_of
 from noonmark.explain import evidence
 from noonmark.explain.absent import absence
 from noonmark.explain.endings import in_range
@@ -152,7 +153,7 @@ def _assemble(
 def _scene(store: Store, found: Found, story: Story, voice: Voice, lives: Lives | None) -> Scene:
     row = story.occurrence
     ids: set[int] = {row.duplicate_of} if row.duplicate_of else set()
-    detail = json.loads(row.detail or "{}")
+    detail = object_of(row.detail)
     ids |= {detail[name] for name in ("holder", "occupant") if isinstance(detail.get(name), int)}
     related = {other.id: other for other in store.occurrences(Query(ids=tuple(ids)))} if ids else {}
     if row.range_until is not None:
@@ -200,7 +201,7 @@ def _after_range(store: Store, row: Occurrence) -> list[Occurrence]:
         Query(
             job=row.job,
             subject=row.subject,
-            scheduled_from=(row.range_until or row.scheduled_for) + 1,
+            scheduled_from=min((row.range_until or row.scheduled_for) + 1, FAR),
             oldest_first=True,
             limit=1,
         )
@@ -220,10 +221,18 @@ def _replays(store: Store, scene: Scene) -> tuple[Decision | None, Decision | No
         return None, None
     row = scene.row
     standing = None
-    if row.state is State.PENDING:
-        at = max(scene.now, row.scheduled_for)
-        standing = evidence.replay(scene.job, scene.job_row, row, store.facts, at)
-    return evidence.replay_start(scene), standing
+    try:
+        if row.state is State.PENDING:
+            at = max(scene.now, row.scheduled_for)
+            standing = evidence.replay(scene.job, scene.job_row, row, store.facts, at)
+        return evidence.replay_start(scene), standing
+    except (
+        ValueError,
+        TypeError,
+        ArithmeticError,
+        LookupError,
+    ):  # a damaged row: what is on record is told all the same
+        return None, None
 
 
 def _standing(decision: Decision, voice: Voice) -> str:
@@ -299,7 +308,7 @@ def _commands(row: Occurrence, outcome: str) -> tuple[str, ...]:
 
 def _filled_in(remedy: str, row: Occurrence) -> str:
     """Put this occurrence into the commands of a remedy, so that they can be copied."""
-    missing = json.loads(row.detail or "{}").get("missing")
+    missing = object_of(row.detail).get("missing")
     if isinstance(missing, list) and missing and isinstance(missing[0], str):
         kind, name, _ = fact_subject(missing[0])
         name = shlex.quote(name.partition("[")[0] if kind == "success" else name)

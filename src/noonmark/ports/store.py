@@ -8,6 +8,8 @@ outcome is unknown or the store is away.
   line needs no event loop.
 * ``request_id`` is made by the caller, once per intention.  Repeating a verb with the same id within an hour returns the
   first answer and changes nothing.  It is looked up *before* any fence.
+* What is larger than the limits of ``core/model/base.py`` is refused with ``TooLarge`` before anything is written
+  (``core/wellformed.py``).
 * ``at`` replaces the store's clock, for tests only.  Everybody else leaves it out: the store's own clock decides.
 * ``link`` is given only to a store that says ``Capability.PROVES``; what it means stands in ``ports/rollback.py``.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -25,13 +26,13 @@ def nothing() -> None:
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the jobs that are parsed while the test runs."""
     names: list[str] = []
-    original = rules_module.job_from_plain
+    original = rules_module.job_from_text
 
-    def noted(plain: dict[str, object]) -> object:
-        names.append(str(plain["name"]))
-        return original(plain)
+    def noted(text: str) -> object:
+        names.append(str(json.loads(text)["name"]))
+        return original(text)
 
-    monkeypatch.setattr(rules_module, "job_from_plain", noted)
+    monkeypatch.setattr(rules_module, "job_from_text", noted)
     return names
 
 

@@ -8,14 +8,20 @@ can happen outside ``core/times.py`` (ADR 0003).  Import from here; the files on
 from __future__ import annotations
 
 from noonmark.core.model.base import (
+    CALL_LIMIT,
+    COUNT_LIMIT,
     DAY,
+    ERROR_LIMIT,
     FAR,
     HOUR,
     KEY_LIMIT,
     LOOK_LEASE,
     MINUTE,
+    NAME_LIMIT,
+    NOTE_LIMIT,
     OPEN_STATES,
     PAYLOAD_LIMIT,
+    RULE_LIMIT,
     SECOND,
     Event,
     Micros,
@@ -60,14 +66,20 @@ from noonmark.core.model.rule import (
 from noonmark.core.model.verbs import Added, AlertWrite, FactWrite, Gates, Renewal, Renewed, Settled, Settlement, Taken
 
 __all__ = [
+    "CALL_LIMIT",
+    "COUNT_LIMIT",
     "DAY",
+    "ERROR_LIMIT",
     "FAR",
     "HOUR",
     "KEY_LIMIT",
     "LOOK_LEASE",
     "MINUTE",
+    "NAME_LIMIT",
+    "NOTE_LIMIT",
     "OPEN_STATES",
     "PAYLOAD_LIMIT",
+    "RULE_LIMIT",
     "SECOND",
     "Act",
     "Acted",

@@ -17,6 +17,30 @@ PAYLOAD_LIMIT = 256 * 1024
 """Largest parameters, result or step value that is stored, in bytes of JSON."""
 KEY_LIMIT = 512
 """Longest rendered key, in characters."""
+NAME_LIMIT = 1024
+"""Longest identity, subject, flag, actor or other name that is stored, in characters; rules allow shorter ones."""
+NOTE_LIMIT = 8 * 1024
+"""Longest reason or note of a person, in characters."""
+ERROR_LIMIT = 64 * 1024
+"""Longest error that a store keeps, in characters; a worker keeps less of each."""
+RULE_LIMIT = 4 * 1024 * 1024
+"""Longest stored rule, in characters of JSON: more than a whole rules file may have."""
+COUNT_LIMIT = 100_000
+"""Most rows, outcomes, flags, rules or job names in one call."""
+CALL_LIMIT = 64 * 1024 * 1024
+"""Most parameters in one call, in characters of JSON, all rows together."""
+NAME_LIMIT = 1024
+"""Longest identity, subject, flag, actor or other name that is stored, in characters; rules allow shorter ones."""
+NOTE_LIMIT = 8 * 1024
+"""Longest reason or note of a person, in characters."""
+ERROR_LIMIT = 64 * 1024
+"""Longest error that a store keeps, in characters; a worker keeps less of each."""
+RULE_LIMIT = 4 * 1024 * 1024
+"""Longest stored rule, in characters of JSON: more than a whole rules file may have."""
+COUNT_LIMIT = 100_000
+"""Most rows, outcomes, flags, rules or job names in one call."""
+CALL_LIMIT = 64 * 1024 * 1024
+"""Most parameters in one call, in characters of JSON, all rows together."""
 LOOK_LEASE: Micros = 5 * SECOND
 """How long a worker may think about a row before somebody else looks at it."""
 

@@ -92,16 +92,18 @@ def _told(
     """
     lang = _language(args)
     if wants_json(args, asked) and not asked.answered and trouble.key != "unwritable":
-        import json
+        from noonmark.core.shown import json_text
 
         plain = {"v": 1, "error": trouble.plain(lang)}
-        click.echo(json.dumps(plain, ensure_ascii=not writes_unicode(sys.stdout)))
+        click.echo(json_text(plain, ascii_only=not writes_unicode(sys.stdout)))
     elif not quietly:
         click.echo(trouble.text(lang), err=True)
     if trouble.key == "fault" and ("-v" in args or "--verbose" in args):
         import traceback
 
-        click.echo("".join(traceback.format_exception(fault)), err=True)
+        from noonmark.core.shown import shown
+
+        click.echo(shown("".join(traceback.format_exception(fault))), err=True)
     return trouble.code
 
 
@@ -130,6 +132,10 @@ def _as_trouble(fault: Exception, lang: str) -> problems.Trouble:
         if isinstance(fault, ProblemList):
             return problems.Trouble("rules_refused", problems=fault.text(lang))
 
+    from noonmark.core.wellformed import TooLarge
+
+    if isinstance(fault, TooLarge):
+        return problems.Trouble("bad_payload", error=str(fault))
     if isinstance(fault, NotFound):
         told = {"what": fault.what(lang), "do": fault.do(lang), "name": fault.name}
         return problems.Trouble("not_found", **told, code=problems.NOT_FOUND)

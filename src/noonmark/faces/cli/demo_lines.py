@@ -5,11 +5,11 @@ Rule of the file: reads only, and tells only what the rows say.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 from noonmark.core import times
 from noonmark.core.model import OPEN_STATES, SECOND, Micros, Occurrence, Query, State, WorkerInfo
+from noonmark.core.stored import object_of
 from noonmark.explain.fragments import waited_for
 from noonmark.explain.outcomes import OUTCOMES, outcome_of
 from noonmark.explain.render import pad
@@ -173,7 +173,7 @@ class Watcher:
     def _reason(self, row: Occurrence, now: Micros) -> str:
         if row.range_count:
             return say(self._lang, "range", count=row.range_count)
-        return self._voice(now).reason(row.code, json.loads(row.detail or "{}"))
+        return self._voice(now).reason(row.code, object_of(row.detail))
 
     def _voice(self, now: Micros) -> Voice:
         return Voice(lang=self._lang, zone=self._zone, now=now)

@@ -66,7 +66,7 @@ def prepare(folder: Path, *, keep: bool) -> Place:
                 if path.name != MARK:
                     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
             emptied = bool(inside)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # its logs and its store are nobody else's
         lock = _locked(folder) if lock is None else lock
         (folder / MARK).write_text("This folder was written by `noonmark demo`, which may empty it again.\n", "utf-8")
         (folder / ".gitignore").write_text("*\n", "utf-8")

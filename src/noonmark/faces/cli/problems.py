@@ -48,7 +48,9 @@ class Trouble(Exception):
         """Return it as shown on stderr, in ``lang`` ("en" or "zh")."""
         what, *more = self.parts(lang)
         lines = [line for part in more for line in part.splitlines() if line]
-        return "\n".join([f"noonmark: {what}", *(f"        {line}" for line in lines)])
+        from noonmark.core.shown import shown
+
+        return shown("\n".join([f"noonmark: {what}", *(f"        {line}" for line in lines)]))
 
     def plain(self, lang: str = "en") -> dict[str, object]:
         """Return it as ``--json`` prints it, see ``docs/reference/cli.md``."""

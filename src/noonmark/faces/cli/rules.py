@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noonmark.core.shown import shown
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
 
@@ -56,7 +57,7 @@ def _load(here: Session, path: Path) -> Loaded | None:
             found = [_plain(here, problem) for problem in refused.problems]
             here.emit({"v": 1, "ok": False, "error": told.plain(here.lang), "problems": found}, str)
         else:
-            click.echo(refused.text(here.lang), err=True)
+            click.echo(shown(refused.text(here.lang)), err=True)
         return None
 
 

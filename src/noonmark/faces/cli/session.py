@@ -5,7 +5,6 @@ Rule of the file: stdout carries data, stderr carries remarks.  Reads never crea
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ import click
 
 from noonmark.core import times
 from noonmark.core.model import Job, Micros
+from noonmark.core.shown import json_text, shown
 from noonmark.explain.find import read_rule
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems, words
@@ -118,19 +118,20 @@ class Session:
         return self.word(key, **args).split("|")
 
     def say(self, text: str) -> None:
-        """Print data."""
+        """Print data, without secrets and without what would drive the terminal."""
+        text = shown(text)
         click.echo(self._painted(text) if self._colours() else text)
 
     def remark(self, text: str) -> None:
         """Print a remark to stderr, unless asked to be quiet."""
         if not self.settings.quiet:
-            click.echo(text, err=True)
+            click.echo(shown(text), err=True)
 
     def emit(self, plain: dict[str, Any], text: Callable[[], str]) -> None:
         """Print one object as JSON, or its text."""
         if self.settings.json:
             self.settings.answered = True
-            click.echo(json.dumps(plain, ensure_ascii=not self.unicode))
+            click.echo(json_text(plain, ascii_only=not self.unicode))
         else:
             self.say(text())
 

@@ -13,6 +13,7 @@ import click
 
 from noonmark.core import catchup, codec, keys
 from noonmark.core.model import Job, JobRow, Manual, Micros
+from noonmark.core.shown import one_line, redacted_value
 from noonmark.core.urls import without_secrets
 from noonmark.explain import forecast
 from noonmark.explain.awake import alive_with
@@ -74,7 +75,7 @@ def _text(here: Session, job: Job, row: JobRow | None) -> str:
         head = show_words.say("revision", lang, job=job.name, revision=row.revision)
     reason = [f"“{job.reason}”"] if job.reason else []
     lines = [
-        f"  {pad(name, wide)}  {pad(field.value, column)}  {show_words.say(f'from_{field.origin}', lang)}"
+        f"  {pad(name, wide)}  {pad(one_line(field.value), column)}  {show_words.say(f'from_{field.origin}', lang)}"
         for name, field in zip(names, fields, strict=True)
     ]
     return "\n".join([head, *reason, *lines])
@@ -151,8 +152,8 @@ def _running(job: Job, lang: str) -> list[Field]:
         tries = say("retry_times", lang, max=retry.max, waits=shown, jitter=Voice(lang=lang).length(retry.jitter))
     overlap = "skip" if job.skips_overlap else "allow"
     isolation = f"isolation_{job.isolation or ('command' if job.command else 'none')}"
-    runs = " ".join(job.command) if job.command else (job.run or say("by_name", lang))
-    params = json.dumps(dict(job.params), ensure_ascii=False) if job.params else say("none", lang)
+    runs = " ".join(redacted_value(job.command)) if job.command else (job.run or say("by_name", lang))
+    params = json.dumps(redacted_value(job.params), ensure_ascii=False) if job.params else say("none", lang)
     return [
         Field("retry", tries, _origin(retry, _DEFAULTS.retry)),
         Field("timeout", Voice(lang=lang).length(job.timeout), _origin(job.timeout, _DEFAULTS.timeout)),

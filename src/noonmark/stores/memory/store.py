@@ -37,7 +37,15 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
-from noonmark.core.wellformed import check_act, check_rows, check_settlements
+from noonmark.core.wellformed import (
+    check_act,
+    check_changes,
+    check_facts,
+    check_note,
+    check_rows,
+    check_settlements,
+    check_worker,
+)
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.doctor import Finding
@@ -156,11 +164,13 @@ class MemoryStore:
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
+        check_facts(facts)
         writes = [FactWrite(name=fact.name, value=fact.value, actor=fact.actor) for fact in facts]
         return self._once("signal", request_id, at, lambda now: [self._tables.set_fact(write, now) for write in writes])
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
+        check_worker(worker)
         with self._lock:
             now = self.now() if at is None else at
             known = self._tables.workers.get(worker.id)
@@ -175,8 +185,7 @@ class MemoryStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        for change in changes:
-            check_rows((*change.frontiers, *change.adds))
+        check_changes(changes, actor)
         return self._once(
             "activate",
             request_id,
@@ -193,6 +202,7 @@ class MemoryStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
+        check_note(note)
         with self._lock:
             now = self.now() if at is None else at
             if not self._holds(worker, occurrence_id, fence):

@@ -6,7 +6,6 @@ statements is read from one snapshot.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from typing import Any
 
@@ -25,6 +24,7 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.core.stored import STATES, names_of
 from noonmark.stores.postgres.arrays import numbers, texts, unescaped
 from noonmark.stores.postgres.desk import JOB_COLUMNS, job_from_columns
 from noonmark.stores.postgres.exchange import Row
@@ -195,7 +195,7 @@ def jobs(session: Session, names: Collection[str] | None, event: str | None) -> 
 def workers(session: Session) -> list[WorkerInfo]:
     """Read every worker ever heard of, newest first; one without a pid is known from a copied row only."""
     [rows] = session.ask((_WORKERS, ()))
-    return [WorkerInfo(**(_named(_WORKER, row) | {"jobs": tuple(json.loads(unescaped(row[-1])))})) for row in rows]
+    return [WorkerInfo(**(_named(_WORKER, row) | {"jobs": names_of(unescaped(row[-1]))})) for row in rows]
 
 
 def tallies(session: Session, fixed: Micros | None, *, revisions: bool) -> Tallies:
@@ -206,7 +206,7 @@ def tallies(session: Session, fixed: Micros | None, *, revisions: bool) -> Talli
     )
     counters: dict[str, int] = dict(counted)
     by_state = {state: counters[f"state:{state}"] for state in State if counters.get(f"state:{state}")}
-    by_state |= {State(row[0]): row[1] for row in open_rows}
+    by_state |= {STATES[row[0]]: row[1] for row in open_rows}
     moments = [row[5] for row in open_rows]
     return Tallies(
         now=clock[0][0],

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
-from noonmark.core.model import Micros, NewOccurrence, Occurrence, Origin, State
+from noonmark.core.model import Micros, NewOccurrence, Occurrence, State
+from noonmark.core.stored import ORIGINS, STATES
 from noonmark.stores.postgres.arrays import ESCAPE, numbers, switches, texts, unescaped
 from noonmark.stores.postgres.exchange import Row
 
@@ -20,8 +21,6 @@ OWN_COLUMNS = "slot, waits, run_fence, run_worker, answered"
 AT = {name: index for index, name in enumerate(FIELDS)}
 """Position of a column in a row read with ``COLUMNS``."""
 
-STATES: dict[str, State] = {str(state.value): state for state in State}
-ORIGINS: dict[str, Origin] = {str(origin.value): origin for origin in Origin}
 _TEXT = ("job", "subject", "identity", "key", "nominal", "business_date", "params", "worker", "holder", "code", "detail",
          "actor", "note", "queue")  # fmt: skip
 _TEXT_OR_NONE = ("result", "error")

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from noonmark.core import remembered
+from noonmark.core import remembered, wellformed
 from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import (
     Act,
@@ -35,7 +35,6 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
-from noonmark.core.wellformed import check_act, check_rows, check_settlements
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Finding, StoreAbsent
@@ -127,7 +126,7 @@ class PostgresStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        check_rows(rows)
+        wellformed.check_rows(rows)
         return self._once(
             f"add:{request_id}",
             at,
@@ -186,7 +185,7 @@ class PostgresStore:
         link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        check_settlements(items)
+        wellformed.check_settlements(items)
         name, fixed = f"settle:{request_id}", self._fixed(at)
 
         def work(session: Session) -> list[Settled]:
@@ -214,6 +213,7 @@ class PostgresStore:
 
     def signal(self, request_id: str, facts_: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
+        wellformed.check_facts(facts_)
         return self._once(
             f"signal:{request_id}",
             at,
@@ -225,6 +225,7 @@ class PostgresStore:
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
+        wellformed.check_worker(worker)
         fixed = self._fixed(at)
         return self._run(self._urgent, lambda session: leases.heartbeat(session, worker, ttl, fixed))
 
@@ -232,8 +233,7 @@ class PostgresStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        for change in changes:
-            check_rows((*change.frontiers, *change.adds))
+        wellformed.check_changes(changes, actor)
         return self._once(
             f"activate:{request_id}",
             at,
@@ -245,7 +245,7 @@ class PostgresStore:
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        check_act(act)
+        wellformed.check_act(act)
         return self._once(
             f"act:{request_id}",
             at,
@@ -259,6 +259,7 @@ class PostgresStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
+        wellformed.check_note(note)
         fixed = self._fixed(at)
         return self._run(
             self._pool, lambda session: leases.note_if_held(session, worker, occurrence_id, fence, note, fixed)
@@ -297,7 +298,7 @@ class PostgresStore:
         Raises:
             ValueError: no psycopg connection (or SQLAlchemy's over psycopg) to this store's database.
         """
-        check_rows(rows)
+        wellformed.check_rows(rows)
         return caller.add_within(self._address, self._store_id, connection, request_id, rows, self._fixed(None))
 
     # -- the guard (see ports.rollback) --------------------------------------------------------
@@ -308,8 +309,7 @@ class PostgresStore:
 
     def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
         """Judge what a writer remembers; see ``ports/rollback.py``."""
-        fixed = self._fixed(at)
-        proof = self._run(self._pool, lambda session: proving.prove(session, self._store_id, claim, fixed))
+        proof = self._run(self._pool, lambda session: proving.prove(session, self._store_id, claim, self._fixed(at)))
         self._serving = proof.serving.identity
         return proof
 

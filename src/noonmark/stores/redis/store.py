@@ -35,7 +35,15 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
-from noonmark.core.wellformed import check_act, check_rows, check_settlements
+from noonmark.core.wellformed import (
+    check_act,
+    check_changes,
+    check_facts,
+    check_note,
+    check_rows,
+    check_settlements,
+    check_worker,
+)
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Finding
@@ -165,11 +173,13 @@ class RedisStore:
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
+        check_facts(facts)
         about = [[fact.name, wire.fact_text(fact.value), fact.actor] for fact in facts]
         return list(self._once("signal", request_id, at, about, ()))
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
+        check_worker(worker)
         about = [worker.id, ttl, worker.started_at, int(worker.ended_at is not None)]
         return int(self._write("heartbeat", "", at, about, (wire.card(worker),), urgent=True)[1])
 
@@ -177,8 +187,7 @@ class RedisStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        for change in changes:
-            check_rows((*change.frontiers, *change.adds))
+        check_changes(changes, actor)
         texts: list[str] = []
         about = [actor, [wire.activation(change, texts) for change in changes]]
         return [wire.job_row(answer) for answer in self._once("activate", request_id, at, about, texts)]
@@ -199,6 +208,7 @@ class RedisStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
+        check_note(note)
         about = [worker, occurrence_id, fence, note.kind, note.name]
         return bool(self._write("note", "", at, about, (note.value,))[1])
 

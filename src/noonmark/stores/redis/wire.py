@@ -36,6 +36,7 @@ from noonmark.core.model import (
     State,
     WorkerInfo,
 )
+from noonmark.core.stored import ORIGINS, STATES
 from noonmark.stores.redis.layout import LINE, SHOWN
 
 Plain: TypeAlias = list[Any]
@@ -45,9 +46,6 @@ EXACT = 1 << 53
 """Scripts count in doubles, which are exact below this (microseconds: until the year 2255)."""
 FIRST_TEXT = 5
 """Index of the first free argument of a script."""
-
-STATES: dict[str, State] = {str(state.value): state for state in State}
-ORIGINS: dict[str, Origin] = {str(origin.value): origin for origin in Origin}
 
 
 def dump(value: object) -> str:

@@ -7,6 +7,8 @@ renewal needs: ordinary verbs let a waiting renewal go first.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
 import threading
 import time
@@ -27,6 +29,8 @@ PATIENCE = 10.0
 """Seconds to wait for another process's transaction."""
 FIRST_NAP, LONGEST_NAP, LONGEST_RENEWAL_NAP = 0.0002, 0.01, 0.002
 """Short naps on purpose: SQLite's lock is unfair, and whoever sleeps longest never gets it from a busy neighbour."""
+
+_MAKING = threading.Lock()
 
 
 class Courtesy:
@@ -208,6 +212,7 @@ def prepare(path: Path, synchronous: str, clock: StoreClock, driver: str = APSW,
         raise errors.unusable(
             str(path), f"its directory cannot be created ({problem.strerror})", "Create it, or name another place."
         ) from problem
+    _make_private(path)
     with errors.translating(str(path)):
         connection = _connect_when_ours(path, synchronous, driver)
         try:
@@ -231,6 +236,17 @@ def prepare(path: Path, synchronous: str, clock: StoreClock, driver: str = APSW,
                 raise
         finally:
             connection.close()
+
+
+def _make_private(path: Path) -> None:
+    """Make a file that is not there readable by its owner only: parameters, results and errors stand in it.
+
+    SQLite gives its log and its index the mode of the file.  A file that is there keeps the mode somebody chose.  Under
+    the lock, because closing a descriptor drops the locks that another thread's connection has on the same file.
+    """
+    with _MAKING, contextlib.suppress(OSError):  # whatever is wrong with the place is said by SQLite, in its words
+        if not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _holds_a_store(path: Path, driver: str) -> bool:

@@ -6,7 +6,6 @@ index.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from typing import Any
 
@@ -23,6 +22,7 @@ from noonmark.core.model import (
     Tallies,
     WorkerInfo,
 )
+from noonmark.core.stored import names_of
 from noonmark.stores.sqlite import attempts
 from noonmark.stores.sqlite.activating import JOB_COLUMNS, job_from_columns
 from noonmark.stores.sqlite.rows import COLUMNS, make
@@ -138,7 +138,7 @@ def jobs(connection: Reads, names: Collection[str] | None, event: str | None) ->
 def workers(connection: Reads) -> list[WorkerInfo]:
     """Read every worker ever heard of, newest first; one without a pid is known from a copied row only."""
     rows = connection.execute(f"SELECT {_WORKER} FROM worker WHERE pid <> 0 ORDER BY started_at DESC, id DESC")
-    return [WorkerInfo(**(_named(_WORKER, row) | {"jobs": tuple(json.loads(row[-1]))})) for row in rows]
+    return [WorkerInfo(**(_named(_WORKER, row) | {"jobs": names_of(row[-1])})) for row in rows]
 
 
 def tallies(connection: Reads, now: Micros, *, revisions: bool) -> Tallies:

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypeAlias, cast
 
-from noonmark.core.model import Micros, NewOccurrence, Occurrence, Origin, State
+from noonmark.core.model import Micros, NewOccurrence, Occurrence, State
+from noonmark.core.stored import ORIGINS, STATES
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -20,8 +21,6 @@ COLUMNS = ", ".join(FIELDS)
 AT = {name: index for index, name in enumerate(FIELDS)}
 """Position of a column in a row read with ``COLUMNS``."""
 
-STATES: dict[str, State] = {str(state.value): state for state in State}
-ORIGINS: dict[str, Origin] = {str(origin.value): origin for origin in Origin}
 
 _BOOLEANS = frozenset({"claimed", "frontier", "gated", "looking", "cancel_requested"})
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noonmark.core.model import LOOK_LEASE, SECOND, Event, Fact, Note, Query
+from noonmark.core.model import KEY_LIMIT, LOOK_LEASE, SECOND, Event, Fact, Note, Query
 from noonmark.stores.redis import RedisStore
 from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_worker
 
@@ -17,7 +17,7 @@ ODD = {
     "quotes": "\"'\\/\b\f\n\r\t",
     "unicode": "准点 ☕ 𝄞 \u2028 \x7f",
     "lua": "%s %d %% ]] [[ -- \\0",
-    "long": "x" * 1_000_000,
+    "long": "x" * (KEY_LIMIT - 3),
     "cursor": "a:b|c,d}e{f",
 }
 

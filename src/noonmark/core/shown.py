@@ -1,0 +1,221 @@
+"""What people and logs are shown of what others wrote: without secrets, and without what drives a terminal.
+
+Promise: whatever a stranger put into a name, a parameter, a result or an error, showing it gives away no value that looks
+like a secret, moves no cursor and forges no line; what is shown twice is shown the same.  The store keeps the values, for
+the job needs them.  Rule of the file: pure and bounded; what could be a secret is hidden, even where that hides more
+than it must.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+HIDDEN = "***"
+DEPTH_LIMIT = 50
+"""Values nested deeper than this are hidden whole: nobody reads them, and nobody can say what is in them."""
+
+# --- names of secrets ------------------------------------------------------------------------------
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_SECRET_WORDS = frozenset(
+    [
+        "password",
+        "passwd",
+        "passphrase",
+        "pwd",
+        "secret",
+        "token",
+        "apikey",
+        "authorization",
+        "auth",
+        "credential",
+        "cookie",
+    ]
+)
+_PLURALS = frozenset(f"{word}s" for word in _SECRET_WORDS)
+_SECRET_KEYS = frozenset(["api", "access", "private", "secret", "signing", "encryption", "session", "account", "auth"])
+"""``key`` alone is the key of an occurrence; behind one of these words it opens something."""
+
+
+def is_secret_name(name: str) -> bool:
+    """True where a value of this name should not be shown: password, api_key, accessToken, X-Auth-Token, …."""
+    return _kind_of(name) != ""
+
+
+def _kind_of(name: str) -> str:
+    """Return "whole" where the name is that of a secret, "part" where it speaks of one (token_count), else ""."""
+    words = [word.lower() for word in _WORDS.findall(name[-200:])]
+    found = ""
+    for index, word in enumerate(words):
+        is_last = index == len(words) - 1
+        is_key = word in ("key", "keys") and index > 0 and words[index - 1] in _SECRET_KEYS
+        if is_key or word in _SECRET_WORDS or word.endswith(("password", "passwd", "secret", "token", "apikey")):
+            found = "whole" if is_last else found or "part"
+        elif word in _PLURALS:
+            found = found or "part"
+    return found
+
+
+def _hides(name: str, value: object) -> bool:
+    """A number called ``max_tokens`` or ``token_count`` is a measure; called ``token`` or ``password`` it is none."""
+    kind = _kind_of(name)
+    if not kind or value is None or isinstance(value, bool) or value == "":
+        return False
+    return kind == "whole" or not isinstance(value, (int, float))
+
+
+# --- values ----------------------------------------------------------------------------------------
+
+
+def redacted_value(value: Any, *, depth: int = 0) -> Any:
+    """Return a JSON value with every secret in it replaced by ``***``, however deep; other values as they are."""
+    if isinstance(value, str):
+        return redacted(value)
+    if depth >= DEPTH_LIMIT and isinstance(value, (Mapping, list, tuple)):
+        return HIDDEN
+    if isinstance(value, Mapping):
+        return {
+            name: HIDDEN if isinstance(name, str) and _hides(name, item) else redacted_value(item, depth=depth + 1)
+            for name, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return _redacted_items(value, depth)
+    return value
+
+
+def _redacted_items(items: list[Any] | tuple[Any, ...], depth: int) -> list[Any]:
+    """A list may be a command: what follows ``--token`` is its value."""
+    shown: list[Any] = []
+    hides_next = False
+    for item in items:
+        is_option = isinstance(item, str) and item.startswith("-")
+        shown.append(HIDDEN if hides_next and not is_option else redacted_value(item, depth=depth + 1))
+        hides_next = is_option and "=" not in item and _kind_of(item) == "whole"
+    return shown
+
+
+# --- text ------------------------------------------------------------------------------------------
+
+_ROOT = re.compile(r"pass|pwd|secret|token|auth|credential|cookie|key")
+_NAME_BEFORE = re.compile(r"[\w.-]{0,60}\Z")
+_NAME_AFTER = re.compile(r"""(?P<name>[\w.-]{0,50})\\{0,4}["']?(?P<sep>\s{0,3}[:=]\s{0,3}|[ ]{1,3})?""")
+_VALUE = re.compile(
+    r"""(?P<quote>\\{1,4}")[^"\\]{0,4000}(?:\\{1,4}")?|(?P<q>["'])(?:(?!(?P=q))[^\\\n]|\\.){0,4000}(?P=q)?"""
+    r"""|[\[{(][^\n]{0,4000}|(?:(?:bearer|basic|digest|token)\s{1,3})?[^\s,;&}\])"'<>]{1,4000}""",
+    re.IGNORECASE,
+)
+_CREDENTIALS_IN_URL = re.compile(
+    r"""://(?:[^\s/?#@:"'<>]{0,256}:[^\s"'<>]{0,1024}|[^\s/?#"'<>@]{16,1024})@""",
+)
+_SHAPES = re.compile(
+    r"(?<![A-Za-z0-9])(?:"
+    r"sk-(?=[\w-]{0,200}\d)[\w-]{16,200}"  # OpenAI, Anthropic and their kin
+    r"|[sr]k_(?:live|test)_\w{10,200}"  # Stripe
+    r"|A(?:KI|SI)A[0-9A-Z]{16}"  # AWS
+    r"|gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_\w{20,255}|glpat-[\w-]{15,100}"
+    r"|xox[abeprs]-[\w-]{10,255}"  # Slack
+    r"|AIza[\w-]{30,50}"  # Google
+    r"|hf_[A-Za-z0-9]{20,100}|npm_[A-Za-z0-9]{30,60}|pypi-[\w-]{40,255}"
+    r"|eyJ[\w-]{8,4000}\.[\w-]{8,4000}(?:\.[\w-]{0,4000})?"  # JSON web tokens
+    r")"
+)
+_SHAPE_MARKS = (
+    *("sk-", "k_live_", "k_test_", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"),
+    *("xox", "AIza", "hf_", "npm_", "pypi-", "eyJ"),
+)
+_BEARER = re.compile(r"\b(bearer\s{1,3})[\w.~+/=-]{8,4000}", re.IGNORECASE)
+_PEM = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL)
+
+
+def redacted(text: str) -> str:
+    """Return the text with credentials, keys of well-known shapes and the values of secret names replaced by ``***``."""
+    if text[:1] in ("{", "["):
+        try:
+            plain = json.loads(text)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            kept = redacted_value(plain)
+            return text if kept == plain else json.dumps(kept, ensure_ascii=False)
+    text = _PEM.sub(HIDDEN, text)
+    if "://" in text:
+        text = _CREDENTIALS_IN_URL.sub(f"://{HIDDEN}@", text)
+    text = _without_named(text)
+    # Looking for plain parts first: a table of a million rows is shown, too.
+    if "bearer" in text.lower():
+        text = _BEARER.sub(rf"\1{HIDDEN}", text)
+    return _SHAPES.sub(HIDDEN, text) if any(mark in text for mark in _SHAPE_MARKS) else text
+
+
+def _without_named(text: str) -> str:
+    """Hide what follows the name of a secret: ``password=x``, ``"token": "x"``, ``--api-key x``."""
+    plain = text.lower()
+    if len(plain) != len(text):  # a sign whose small form is two: find the names as they are written
+        plain = text
+    pieces: list[str] = []
+    done = at = 0
+    while found := _ROOT.search(plain, at):
+        before = _NAME_BEFORE.search(text[max(done, found.start() - 60) : found.start()])
+        after = _NAME_AFTER.match(text, found.start())
+        assert before is not None and after is not None, "both match nothing as well"  # noqa: PT018
+        name, sep = before[0] + after["name"], after["sep"] or ""
+        at = after.end()
+        kind = _kind_of(name)
+        if not kind or not (sep.strip() or (sep and name.startswith("--"))):  # "the token expired" names no value
+            at = after.end("name")
+            continue
+        value = _VALUE.match(text, at)
+        if value is None:
+            continue
+        bare = value[0].strip("\\\"'")
+        is_measure = kind == "part" and bare.replace(".", "", 1).isdigit()
+        if not is_measure and bare not in ("", "null", "None", "true", "false", "True", "False", HIDDEN):
+            quote = value["quote"] or value["q"] or ""
+            pieces += [text[done:at], f"{quote}{HIDDEN}{quote}"]
+            done = value.end()
+        at = value.end()
+    return "".join([*pieces, text[done:]])
+
+
+# --- terminals -------------------------------------------------------------------------------------
+
+_DRIVES = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+"""Control characters of either kind, what turns the direction of writing, and what is read but not seen."""
+
+
+def printable(text: str) -> str:
+    """Return the text with what would drive a terminal written out (``\\x1b``); lines and tabs stay."""
+    return _DRIVES.sub(_written_out, text)
+
+
+def one_line(text: str) -> str:
+    """Return the text as one line that a reader can trust to be one."""
+    return printable(text).replace("\n", "\\n").replace("\t", " ")
+
+
+def shown(text: str) -> str:
+    """Return the text as people and logs may see it: no secrets, no control characters; lines stay lines."""
+    return printable(redacted(text))
+
+
+def shown_line(text: str) -> str:
+    """Return the text as one line that people and logs may see."""
+    return one_line(redacted(text))
+
+
+def json_text(value: Any, *, ascii_only: bool = False) -> str:
+    """Return JSON for people and programs: secrets hidden, and no character in it drives the terminal it lands on."""
+    text = json.dumps(redacted_value(value), ensure_ascii=ascii_only, default=str)
+    return _DRIVES.sub(lambda match: json.dumps(match[0])[1:-1], text)
+
+
+def _written_out(match: re.Match[str]) -> str:
+    number = ord(match[0])
+    if match[0] == "\r":
+        return "\\r"
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 65536 else f"\\U{number:08x}"
