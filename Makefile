@@ -1,4 +1,5 @@
-# Everything a person needs: `make demo`, `make test`, `make check`, `make conformance`, `make bench`.
+# Everything a person needs: `make demo`, `make test`, `make check`, `make conformance`, `make sim`,
+# `make faults`, `make bench`.
 # The virtual environment is made on first use, in .venv, with Python 3.11 or newer.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
             $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
@@ -7,7 +8,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check conformance format lint types floors bench lock-pauses audit clean setup
+.PHONY: demo test check conformance format lint types floors bench sim mutants exhaustive fuzz faults lock-pauses audit clean setup
 
 setup: $(READY)
 
@@ -48,12 +49,34 @@ conformance: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m bench
 
+# Real workers on real stores under real faults; FAULTS="--stores sqlite --cells F1,F2 --repeat 20 --out faults.json".
+faults: $(READY)
+	@$(BIN)/python -m faults $(FAULTS)
+
+# Worlds decided by a seed, in which everything that can go wrong does: SEEDS=A-B HOURS=1.25 for others.
+SEEDS ?= 0-499
+HOURS ?= 1.25
+sim: $(READY)
+	@$(BIN)/python -m noonmark.sim --seeds $(SEEDS) --hours $(HOURS) --cover
+
+# Bugs planted on purpose: each one must be found by a checker.
+mutants: $(READY)
+	@$(BIN)/python -m noonmark.sim.mutants --jobs $(JOBS)
+
 # Known vulnerabilities of the pinned versions: make audit ADVISORIES=all.zip names a copy of the OSV database.
 audit: $(READY)
 	@$(BIN)/python .ci/audit.py $(ADVISORIES)
 
 lock-pauses: $(READY)
 	@$(BIN)/python tests/faults/lockpauses.py
+
+# Every order of the steps of small worlds, deeper than the tests go; DEPTH=n for another depth.
+exhaustive: $(READY)
+	@$(BIN)/python -m noonmark.sim.exhaustive --calm-every 20 $(if $(DEPTH),--depth $(DEPTH))
+
+# Anything at all as rules, cron expressions, keys, durations and URLs; EXAMPLES=n of each (default 20,000).
+fuzz: $(READY)
+	@NOONMARK_FUZZ=$(or $(EXAMPLES),20000) $(BIN)/python -m pytest -q -n $(JOBS) --timeout 3000 tests/fuzz
 
 clean:
 	rm -rf $(VENV) noonmark-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [*sorted((ROOT / "src").rglob("*.py")), *sorted((ROOT / "apps").rglob("src/**/*.py"))]
+SOURCES = [
+    *sorted((ROOT / "src").rglob("*.py")),
+    *sorted((ROOT / "apps").rglob("src/**/*.py")),
+    *sorted((ROOT / "faults").rglob("*.py")),
+]
 FILE_LINES = 400
 FUNCTION_LINES = 60
 BANNED_MODULE_NAMES = {"utils", "util", "helpers", "helper", "manager", "managers", "misc", "common"}

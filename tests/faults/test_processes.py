@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
-from itertools import pairwise
 from pathlib import Path
 
 import apsw
 
-from noonmark.core.model import SECOND, Query, State
+from noonmark.core.model import SECOND, State
 
 sys.path.insert(0, str(Path(__file__).parent))
 import faultjobs
@@ -124,19 +124,6 @@ def _lives(pid: int) -> bool:
         return False
 
 
-def test_two_processes_run_every_real_tick_once(fleet: Fleet) -> None:
-    fleet.worker("--jobs", "tick")
-    fleet.worker("--jobs", "tick")
-    wait_for(lambda: len(fleet.effects("quick")) >= 10, what="ten ticks", at_most=20)
-
-    rows = fleet.store.occurrences(Query(job="tick", oldest_first=True))
-    done = [row.scheduled_for for row in rows if row.state is State.SUCCESS]
-    assert len(set(done)) == len(done)
-    assert [after - before for before, after in pairwise(done)] == [SECOND] * (len(done) - 1)
-    assert all(row.attempt == 1 for row in rows if row.state is State.SUCCESS)
-    assert os.getpid() not in {int(line.split()[1]) for line in fleet.effects("quick")}
-
-
 def test_a_second_sigterm_does_not_wait_for_the_grace(fleet: Fleet) -> None:
     worker = fleet.worker("--grace", "60")
     id_ = fleet.later(faultjobs.job("long", lease=60 * SECOND))
@@ -156,3 +143,31 @@ def _is_asked_to_stop(pid: int) -> bool:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     pending = [int(line.split()[1], 16) for line in lines if line.startswith(("SigPnd", "ShdPnd"))]
     return not any(mask & (1 << (signal.SIGTERM - 1)) for mask in pending)
+
+
+DEAF = """
+import signal, sys, threading
+from noonmark import Scheduler, manual
+
+sched = Scheduler(sys.argv[1], rules=False)
+
+@sched.job(manual(), reason="x")
+def quick(): ...
+
+def tell():
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+threading.Timer(1.0, tell).start()
+sched.run()
+sched.close()
+"""
+
+
+def test_a_sigterm_that_the_system_hands_to_another_thread_is_heard_all_the_same(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", DEAF, f"sqlite:///{tmp_path / 'noonmark.db'}"]
+    with subprocess.Popen(command, env=env) as worker:
+        try:
+            assert worker.wait(timeout=15) == 0
+        finally:
+            worker.kill()

@@ -1,4 +1,7 @@
-"""Servers that are killed, stopped, cut off and silent, under three workers: nobody exits, nothing is lost or doubled."""
+"""Servers that are killed, stop, hang and refuse, under three workers: nobody exits, nothing is lost or doubled.
+
+Networks that are cut, silent and forgetful are cells of the fault suite (``test_matrix.py``).
+"""
 
 from __future__ import annotations
 
@@ -55,38 +58,11 @@ def test_a_server_that_hangs_for_five_seconds(site: Site) -> None:
         back.append(time.monotonic())
 
 
-def test_connections_that_are_all_cut_at_once(site: Site) -> None:
-    with site.outage(0) as back:
-        # One per worker at least; the test before may have left them on their way back.
-        wait_for(lambda: site.proxy.open_links >= 3, at_most=10, what="three workers that are connected")
-        assert site.proxy.cut() >= 3
-        back.append(time.monotonic())
-
-
 def test_a_network_that_refuses_for_a_while(site: Site) -> None:
     with site.outage(2) as back:
         site.proxy.refuse()
         time.sleep(2)
         site.proxy.accept()
-        back.append(time.monotonic())
-
-
-def test_a_network_that_swallows_everything_for_a_while(site: Site) -> None:
-    with site.outage(5) as back:
-        site.proxy.blackhole()
-        time.sleep(5)
-        site.proxy.heal()
-        back.append(time.monotonic())
-
-
-def test_replies_that_are_lost_after_their_effect(site: Site) -> None:
-    with site.outage(0) as back:
-        before = site.proxy.dropped
-        site.proxy.drop_replies(site.kind.commits, times=12)
-        deadline = time.monotonic() + 20
-        while site.proxy.dropped < before + 12:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
         back.append(time.monotonic())
 
 

@@ -214,7 +214,8 @@ def lock(look: Look) -> Answer:
     fact = look.facts.get(name)
     if fact is None:
         return unknown(name, wanted=wanted)
-    answer = fact.value or {}
+    # The stored fact of this name tells only that somebody gave the lock back: it wakes, and answers nothing.
+    answer = fact.value if isinstance(fact.value, Mapping) else {}
     state, at = answer.get("state", ""), answer.get("at", "")
     if not state:
         return passes(wanted, "asked at the start")

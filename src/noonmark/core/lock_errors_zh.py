@@ -109,6 +109,19 @@ LOCK_ERRORS: tuple[tuple[str, str], ...] = (
     (r"(.+) names no etcd; write (\S+)", r"\1 没有指明 etcd；请写 \2"),
     (r"(.+) names no ZooKeeper; write (\S+)", r"\1 没有指明 ZooKeeper；请写 \2"),
     (r"(.+) has a path, and etcd has none; write (\S+)", r"\1 带有路径，而 etcd 没有路径；请写 \2"),
+    (
+        r"the lock URL has (\d+) characters, more than (\d+); a URL names one place",
+        r"锁的 URL 有 \1 个字符，多于 \2 个；一个 URL 只指明一处",
+    ),
+    (
+        r"the URL cannot be read: it has (\d+) characters, more than (\d+)",
+        r"无法读取该 URL：它有 \1 个字符，多于 \2 个",
+    ),
+    (
+        r"the URL cannot be read: it has signs that cannot be shown; percent-encode them, or leave them out",
+        "无法读取该 URL：其中有无法显示的字符；请用百分号编码，或去掉它们",
+    ),
+    (r"the URL cannot be read: (.+)", r"无法读取该 URL：\1"),
     (r"(\S+) cannot be read: Invalid IPv6 URL", r"无法读取 \1：IPv6 地址不正确"),
     (r"(\S+) cannot be read: (.+)", r"无法读取 \1：\2"),
     (r'(\S+) has a "#", which begins nothing here; write it as %23', r"\1 含有“#”，它在此处没有意义；请写成 %23"),

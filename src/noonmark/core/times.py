@@ -204,15 +204,20 @@ def window_bounds(
     start, end = _span(window)
     shown = local_micros(local(scheduled, tz).replace(tzinfo=None))
     today = (shown if meant is None else meant) // DAY
+    following: tuple[Micros, Micros] | None = None
     for day in range(today - 1, today + 8):
+        if following is not None and day > today:
+            break  # only where an hour is repeated may yesterday's instance open again after today's has
         low, high = day * DAY + start, day * DAY + end
         for opens, closes in _openings(low, high, tz):
             if opens <= scheduled < closes:
                 return opens, closes
             if scheduled < closes and not (meant is not None and low <= meant < high):
-                return opens, closes
+                following = min(following or (opens, closes), (opens, closes))
         if meant is not None and low <= meant < high:
             return scheduled, scheduled + high - meant
+    if following is not None:
+        return following
     raise ValueError(
         f"the window {window.start}-{window.end} does not open within a week of {nominal_text(scheduled, tz)}"
     )

@@ -41,7 +41,12 @@ def without_secrets(url: str) -> str:
         rest = f"***@{rest.rpartition('@')[2]}"
     elif not separator:
         head = _LOOSE_CREDENTIALS.sub("***@", head)
-    return _SECRET_OPTION.sub(r"\1***", f"{head}{separator}{rest}")
+    return without_secret_options(f"{head}{separator}{rest}")
+
+
+def without_secret_options(text: str) -> str:
+    """Return a text, such as what a driver says of a URL, with every option that names a secret replaced by ``***``."""
+    return _SECRET_OPTION.sub(r"\1***", text)
 
 
 def may_cut_a_password(url: str) -> bool:
@@ -62,6 +67,26 @@ def with_option(url: str, name: str, value: str) -> str:
     head, _, query = url.partition("?")
     kept = [part for part in query.split("&") if part and part.partition("=")[0] != name]
     return f"{head}?{'&'.join([*kept, f'{name}={value}'])}"
+
+
+LONGEST_URL = 4096
+"""Longest URL of a server, in characters."""
+
+
+def unfit(url: str) -> str:
+    """Return why a text cannot be a server's URL, whatever it names, "" where nothing stands in the way; quotes nothing."""
+    if len(url) > LONGEST_URL:
+        return f"it has {len(url)} characters, more than {LONGEST_URL}"
+    if not url.isprintable():
+        return "it has signs that cannot be shown; percent-encode them, or leave them out"
+    return ""
+
+
+def count(text: str, most: int) -> int | None:
+    """Return a whole number from 0 to ``most`` written in plain digits, None for anything else."""
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(most)):
+        return None
+    return int(text) if int(text) <= most else None
 
 
 DRIVERS = {"postgres": "psycopg", "redis": "redis", "etcd": "aetcd", "zookeeper": "kazoo"}

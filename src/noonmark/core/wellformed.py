@@ -26,6 +26,7 @@ from noonmark.core.model import (
     Fact,
     NewOccurrence,
     Note,
+    Origin,
     Passed,
     Settlement,
     State,
@@ -137,6 +138,16 @@ def check_act(wish: Act) -> None:
     _short("the key", wish.key or "", KEY_LIMIT)
     _check_passed(wish.passed)
     check_rows(wish.adds)
+
+
+def derives(item: Settlement, job: str, subject: str) -> bool:
+    """Return True when moments of the series itself come along with an outcome.
+
+    Only the frontier yields any, and by the rule in force.  A store answers ``changed`` where the row is no frontier any
+    more or the revision moved: else a rule that was changed under the look would run moments of its past, or the rule
+    before it moments from after its end.
+    """
+    return any(new.origin is Origin.SCHEDULE and (new.job, new.subject) == (job, subject) for new in item.adds)
 
 
 def check_facts(facts: Sequence[Fact]) -> None:

@@ -22,6 +22,7 @@ from noonmark.core.decide import LATE_AFTER
 from noonmark.core.model import PAYLOAD_LIMIT, SECOND, Micros
 from noonmark.core.times import to_datetime
 from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost
+from noonmark.engine.points import Point, reach
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +149,7 @@ class _Abilities:
         if name in memory["step"]:
             return json.loads(memory["step"][name])
         value = yield Call(fn, args)
+        reach(Point.STEP_DONE)
         text = _stored(f"step {name!r}", value)
         yield from self._write("step", name, text)
         memory["step"][name] = text
@@ -170,6 +172,7 @@ class _Abilities:
             yield from self._write("intent", key, "null")
             memory["intent"][key] = "null"
             value = yield Call(fn)
+        reach(Point.STEP_DONE)
         text = _stored(f"once {key!r}", value)
         yield from self._write("done", key, text)
         memory["done"][key] = text

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Protocol
 
 from noonmark.engine.callbacks import Callbacks
+from noonmark.engine.points import Point, reach
 from noonmark.engine.process import ProcessRunner
 from noonmark.engine.runs import Finish, Run, arguments, failed, parameters, succeeded
 
@@ -76,6 +77,7 @@ async def execute_async(run: Run, callbacks: Callbacks) -> Finish:
         else:
             context = callbacks.context(run) if handler.context_param is not None else None
             value = await handler.fn(**arguments(handler, parameters(run), context))
+        reach(Point.EFFECT_DONE)
         if run.stop_reason and (task := asyncio.current_task()) is not None and task.cancelling():
             run.saw_stop = True
         return succeeded(run, value)
@@ -94,6 +96,7 @@ def execute_sync(run: Run, callbacks: Callbacks) -> Finish:
         value = handler.fn(**arguments(handler, parameters(run), context))
         if inspect.iscoroutine(value):  # a plain function that hands out a coroutine: nobody else would await it
             value = asyncio.run(value)
+        reach(Point.EFFECT_DONE)
         return succeeded(run, value)
     except BaseException as error:
         return failed(run, error)

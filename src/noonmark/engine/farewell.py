@@ -18,6 +18,7 @@ from noonmark.engine.errors import GateClosed
 from noonmark.engine.executor import Inbox
 from noonmark.engine.gate import Gate
 from noonmark.engine.leases import Duty
+from noonmark.engine.points import Point, reach
 from noonmark.engine.recording import Recorder
 from noonmark.engine.roster import Roster
 from noonmark.ports.clock import Clock
@@ -65,12 +66,24 @@ class Farewell:
         """Wait for the wish to stop."""
         await self._wanted.wait()
 
+    async def lets_begin(self, beginning: asyncio.Task[None]) -> bool:
+        """Wait for the beginning or for a stop; True when there is something to go on with."""
+        stop = asyncio.create_task(self.wanted())
+        await asyncio.wait([beginning, stop], return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if beginning.done():
+            beginning.result()
+            return True
+        return False
+
     async def wind_down(self) -> None:
         """Let runs end, hand back the rest, leave nothing unsaid."""
+        reach(Point.TOLD_TO_STOP)
         await self._until(lambda: not self._busy(), lambda: self.grace)
         left = [run for run in self._roster.active if not run.stop_reason]
         if left:
             _LOG.info("%d runs are handed back", len(left))
+            reach(Point.HANDING_BACK)
         self._roster.stop(left, "handed_back", patience=TOLD)
         self.handed_back = len(left)
         await self._until(lambda: not self._roster.active, lambda: LEAVING)

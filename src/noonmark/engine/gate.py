@@ -23,9 +23,10 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from noonmark.core.model import MINUTE, SECOND, Micros
 from noonmark.engine.errors import GateClosed
+from noonmark.engine.points import Point, reach
 from noonmark.engine.signals import Observer, StoreAway, StoreBack, tell
 from noonmark.ports.clock import Clock
-from noonmark.ports.store import StoreError, StoreUnusable
+from noonmark.ports.store import StoreError, StoreFull, StoreUnusable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -213,12 +214,14 @@ class StoreGate:
             except StoreUnusable as error:
                 if not self._outage.bears(error):
                     raise
-                self._wait(RETRY_UNUSABLE * (0.5 + self._dice() / 2), error)
+                longest = RETRY_LONGEST if isinstance(error, StoreFull) else RETRY_UNUSABLE
+                self._wait(longest * (0.5 + self._dice() / 2), error)
             except StoreError as error:
                 self._outage.failed(error)
                 self._wait(backoff(failures, self._dice()), error)
                 failures += 1
             else:
+                reach(Point.APPLIED)
                 self._outage.answered()
                 return answer
 

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 from noonmark.core.conditions import lock_name
 from noonmark.core.model import SECOND, Fact, Job, LockRule, Micros, Occurrence
+from noonmark.engine.points import Point, reach
 from noonmark.engine.registry import Handler
 from noonmark.engine.runs import Run
 from noonmark.ports.clock import Clock
@@ -156,6 +157,7 @@ class JobLocks:
             return _away(fact, at, f"{type(error).__name__}: {error}"), None
         if hold.kept is None:
             return Fact(name=fact, value={"state": "taken", "at": at}), None
+        reach(Point.LOCK_HELD)
         return _ours(fact, at, hold), hold
 
     def free(self, hold: Hold) -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, TypedDict
 
 from noonmark.core.model import Fact, Note
+from noonmark.engine.points import Point, reach
 from noonmark.engine.runs import Run
 from noonmark.ports.store import Store
 
@@ -70,6 +71,7 @@ class Journal:
             run.effects = True  # before the write: if its answer is lost, the cautious side is kept
         note = Note(kind=kind, name=name, value=value, fence=run.fence)
         kept = self._store.note_if_held(self._worker, run.row.id, run.fence, note)
+        reach(Point.NOTED)
         if not kept:
             run.lost = True
         return kept

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from noonmark.core.model import FAR, SECOND, Micros, Occurrence, Renewal, WorkerInfo
 from noonmark.engine.gate import REMEMBERED, Away
+from noonmark.engine.points import Point, reach
 from noonmark.engine.runs import Run
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Store, StoreError
@@ -166,7 +167,9 @@ class Duty:
         if not held:
             return
         wanted = [Renewal(occurrence_id=id_, fence=run.fence, lease=run.lease) for id_, run in held.items()]
+        reach(Point.RENEW_ASKED)
         answer = self.store.renew(self.worker.id, wanted)
+        reach(Point.RENEWED)
         self._heard()
         for id_, run in held.items():
             if id_ not in answer.lost:

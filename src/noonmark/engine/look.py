@@ -23,7 +23,6 @@ from noonmark.core.decide import cancelled, decide, slot_name
 from noonmark.core.escalate import alerts_for
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import (
-    MINUTE,
     SECOND,
     AlertWrite,
     Decision,
@@ -35,14 +34,17 @@ from noonmark.core.model import (
     Micros,
     NewOccurrence,
     Occurrence,
+    Query,
     Settled,
     Settlement,
     State,
     Verdict,
 )
+from noonmark.engine import aside
 from noonmark.engine.alerts import say_alerts, say_decision
 from noonmark.engine.gate import Gate
 from noonmark.engine.joblocks import Hold, JobLocks
+from noonmark.engine.points import Point, reach
 from noonmark.engine.registry import Handler
 from noonmark.engine.rules import Rules, pause_fact
 from noonmark.engine.runs import Run
@@ -51,9 +53,6 @@ from noonmark.ports.store import Store
 
 ROUNDS = 5
 """How often one row is decided anew within one look before it is put aside for a second."""
-NO_HANDLER_RECHECK: Micros = 15 * SECOND
-ENDED_RECHECK: Micros = MINUTE
-"""What is queued for an ended job waits for a person, or for the job's return."""
 HANDED_ON_RECHECK: Micros = SECOND // 4
 """Where another living worker can run the job, it must not wait long for that worker's turn."""
 _ENDS = frozenset({Event.MISS, Event.FAIL_MANUAL, Event.CANCEL})
@@ -128,7 +127,9 @@ class Looker:
         runs: list[Run] = []
         for round_number in range(ROUNDS):
             await self._decide(cases)
+            reach(Point.DECIDED)
             answers = await self._settle(cases)
+            reach(Point.LOOKED)
             again = []
             for case, answer in zip(cases, answers, strict=True):
                 if answer.outcome == "applied":
@@ -167,7 +168,7 @@ class Looker:
     async def _prepare(self, case: Case) -> None:
         case.fixed, case.adds = None, ()
         if case.job is None:
-            case.fixed = _unreadable(case, self._now())
+            case.fixed = aside.unreadable(case.row, case.job_row, self._now())
             if case.row.cancel_requested and not case.row.frontier:  # no rule is needed to end what has no successor
                 case.fixed = cancelled(case.row)
             return
@@ -181,7 +182,7 @@ class Looker:
                 case.fixed = None if case.row.cancel_requested else step.decision
         except Exception as error:
             _LOG.exception("row %s of job %s could not be looked at", case.row.run_id, case.row.job)
-            case.fixed = _broken(error, self._now())
+            case.fixed = aside.broken(error, self._now())
 
     async def _judge_lapsed(self, case: Case, job: Job) -> Decision:
         story = await self._gate.call(self._store.story, case.row.id)
@@ -192,6 +193,7 @@ class Looker:
             facts[pause.name] = pause
         facts |= await self._lost_for([case])
         now = self._now()
+        reach(Point.JUDGED_LAPSED)
         if story is not None and any(note.kind == "effects" for note in story.notes):
             verdict = Verdict.SHOULD_RUN
             return Decision(verdict=verdict, event=Event.FAIL_MANUAL, code="effects_started", detail={"lost": True})
@@ -207,15 +209,18 @@ class Looker:
             return lapsed.judge(job, case.row, holder, facts | case.known, self._now())
         return judged
 
-    async def _reload(self, cases: Iterable[Case], *, put_aside: bool) -> None:
-        """A gate moved: read the rules again, forget what was seen, and in the last round give way for a second."""
+    async def _reload(self, cases: Sequence[Case], *, put_aside: bool) -> None:
+        """A gate moved: read rules and rows again, forget what was seen, and in the last round give way for a second."""
         names = {case.row.job for case in cases}
         self._rules.refresh(await self._gate.call(self._store.jobs, names))
+        query = Query(ids=tuple(case.row.id for case in cases), limit=len(cases))
+        rows = {row.id: row for row in await self._gate.call(self._store.occurrences, query)}
         lost = await self._gate.call(self._store.facts, [rollback.FACT])
         self._rules.lost_until = rollback.lost_until(lost[rollback.FACT])
         for case in cases:
-            fresh = self._case(case.row)
-            case.job, case.job_row, case.handler = fresh.job, fresh.job_row, fresh.handler
+            row = rows.get(case.row.id, case.row)  # its frontier may have been taken away
+            fresh = self._case(row if row.fence == case.row.fence else case.row)
+            case.row, case.job, case.job_row, case.handler = fresh.row, fresh.job, fresh.job_row, fresh.handler
             case.known = {}
             await self._prepare(case)
             if put_aside and (case.fixed is None or case.fixed.event in _STARTS):
@@ -271,18 +276,18 @@ class Looker:
             return decide(case.job, case.row, case.known, self._now())
         except Exception as error:  # a template that binds nothing here, a zone that is gone: it waits, with the reason
             _LOG.exception("job %s could not be decided for %s", case.row.job, case.row.run_id)
-            return _broken(error, self._now())
+            return aside.broken(error, self._now())
 
     def _adapt(self, case: Case, decision: Decision) -> Decision:
         """Fit the verdict to what this worker and this row can do."""
         assert case.job is not None
         if decision.event in _STARTS and case.handler is None:
-            recheck = HANDED_ON_RECHECK if case.row.job in self._elsewhere else NO_HANDLER_RECHECK
-            return _parked(decision, "handler_missing", {"job": case.row.job}, self._now() + recheck)
+            recheck = HANDED_ON_RECHECK if case.row.job in self._elsewhere else aside.NO_HANDLER_RECHECK
+            return aside.parked(decision, "handler_missing", {"job": case.row.job}, self._now() + recheck)
         if decision.event is Event.SKIP and next_state(case.row.state, Event.SKIP) is None:
             # A started occurrence is wanted whatever the calendar says now: it waits instead of vanishing.
             code = "waiting_for_resume" if decision.code == "job_paused" else decision.code
-            return _parked(decision, code, decision.detail, self._now() + case.job.catch_up.recheck)
+            return aside.parked(decision, code, decision.detail, self._now() + case.job.catch_up.recheck)
         return decision
 
     # -- settling -----------------------------------------------------------------------------------
@@ -360,40 +365,6 @@ class Looker:
             run.lock_fence, case.hold.run, run.hold = case.hold.fence, run, case.hold
             case.hold = None
         return [run]
-
-
-def _parked(decision: Decision, code: str, detail: Any, until: Micros) -> Decision:
-    return replace(
-        decision,
-        verdict=Verdict.SKIP_LEASE if decision.event is not Event.SKIP else decision.verdict,
-        event=Event.PARK,
-        code=code,
-        detail=detail,
-        recheck_at=until,
-    )
-
-
-def _unreadable(case: Case, now: Micros) -> Decision:
-    code, wait = "handler_missing", NO_HANDLER_RECHECK
-    if case.job_row is not None:
-        code, wait = ("rule_unreadable", wait) if case.job_row.rule else ("job_ended", ENDED_RECHECK)
-    return Decision(
-        verdict=Verdict.SKIP_LEASE,
-        event=Event.PARK,
-        code=code,
-        detail={"job": case.row.job},
-        recheck_at=now + wait,
-    )
-
-
-def _broken(error: Exception, now: Micros) -> Decision:
-    return Decision(
-        verdict=Verdict.SKIP_LEASE,
-        event=Event.PARK,
-        code="rule_unreadable",
-        detail={"error": f"{type(error).__name__}: {error}"[:300]},
-        recheck_at=now + NO_HANDLER_RECHECK,
-    )
 
 
 def _json(detail: Any) -> str:

@@ -21,11 +21,8 @@ from noonmark.core.model import (
     FAR,
     LOOK_LEASE,
     SECOND,
-    Event,
-    Job,
     Micros,
     Occurrence,
-    Settlement,
     Taken,
     WorkerInfo,
 )
@@ -42,12 +39,14 @@ from noonmark.engine.leases import Book, Duty
 from noonmark.engine.look import Looker
 from noonmark.engine.outages import Outages
 from noonmark.engine.pace import Pace
+from noonmark.engine.points import Point, reach
 from noonmark.engine.recording import Recorder
-from noonmark.engine.registry import Handler, Registry
+from noonmark.engine.registry import Registry
 from noonmark.engine.roster import Roster
 from noonmark.engine.rules import Rules
-from noonmark.engine.runs import Run
+from noonmark.engine.runs import Finish, Run
 from noonmark.engine.signals import Observer, Started, Stopped, tell
+from noonmark.engine.starting import handed_back, started
 from noonmark.engine.statefolder import StateFolder
 from noonmark.ports.clock import Clock
 from noonmark.ports.lock import LockSource
@@ -97,7 +96,7 @@ class Engine:
         self._pace = Pace(clock, dice, lambda: Capability.NOTIFY in store.capabilities, observer)
         self._finished = asyncio.Event()
         self._offset: Micros = 0  # store time minus boot clock
-        self.inbox = Inbox(self._wake_settling)
+        self.inbox = Inbox(lambda: self._threadsafe(self._finished.set))
         self._roster = Roster(clock, self.inbox, concurrency=concurrency, observer=observer)
         self.rules = Rules(registry)
         self.duty = Duty(
@@ -167,9 +166,6 @@ class Engine:
         except RuntimeError:  # the loop is closed: there is nobody left to wake
             _LOG.debug("a call came after the engine had ended")
 
-    def _wake_settling(self) -> None:
-        self._threadsafe(self._finished.set)
-
     def _told_lost(self, runs: Sequence[Run]) -> None:
         self._threadsafe(partial(self._roster.stop, runs, "lost", why="renewal"))
 
@@ -194,7 +190,7 @@ class Engine:
         try:
             beginning = asyncio.create_task(self._begin())
             tasks.append(beginning)
-            if not await self._first_of(beginning):
+            if not await self._farewell.lets_begin(beginning):
                 await self._farewell.say_ended()
                 return
             taking = asyncio.create_task(self._taking())
@@ -218,20 +214,11 @@ class Engine:
                     self.locks.free(run.hold)
             tell(self._observer, Stopped(handed_back=self._farewell.handed_back))
 
-    async def _first_of(self, beginning: asyncio.Task[None]) -> bool:
-        """Wait for the beginning or for a stop; True when there is something to go on with."""
-        stop = asyncio.create_task(self._farewell.wanted())
-        await asyncio.wait([beginning, stop], return_when=asyncio.FIRST_COMPLETED)
-        stop.cancel()
-        if beginning.done():
-            beginning.result()
-            return True
-        return False
-
     async def _begin(self) -> None:
         """Say that we live, put our rules in force, see that every series has its frontier."""
         self._reckon(await self._gate.call(self.duty.beat))
         self._expect_renewal(self.duty.beat_at)
+        reach(Point.HEARD_OF)
         await self._declare()
         _LOG.info("worker %s runs %d jobs, %d at once", self._worker, len(self.rules.runnable), self._concurrency)
 
@@ -239,6 +226,7 @@ class Engine:
         self.chain.came_back_older()
         declared = await self._gate.call(put_in_force, self._store, list(self._registry.jobs()), actor=self._worker)
         self.rules.trust(row for row, is_ours in declared if is_ours)
+        reach(Point.RULES_IN_FORCE)
         # A take of no row tells the version.  Read before the rules it can only be too old; then they are read again.
         asked = await self._take(0)
         await self._load_rules(asked.rules_version)
@@ -276,6 +264,7 @@ class Engine:
         taken = await self._take(min(free, BATCH))
         received = self._clock.boot()
         self._reckon(taken.now)
+        reach(Point.TAKEN)
         if self.chain.came_back_older():
             await self._declare()  # an older store may have older rules, and series that had moved on
         if self.duty.came_back():
@@ -286,12 +275,13 @@ class Engine:
         if started:
             await self._start_taken(started, asked, taken.now)
         if len(started) < len(taken.rows):
-            self._launch(await self._looker.look([row for row in taken.rows if row.looking]))
+            await self._launch(await self._looker.look([row for row in taken.rows if row.looking]))
         await self._outages.write_down()
         return self._pace.next_round(taken, received)
 
     async def _take(self, limit: int) -> Taken:
         request_id = secrets.token_hex(8)
+        reach(Point.TAKE_ASKED)
 
         def take() -> Taken:
             # After a long outage our own rows are those of a worker that nobody has heard of: be heard of first.
@@ -309,47 +299,47 @@ class Engine:
 
     async def _adopt_rules(self, version: int) -> None:
         await self._load_rules(version)
+        reach(Point.RULE_CHANGED)
         await self._watchdog.check_own()
 
     async def _start_taken(self, rows: Sequence[Occurrence], asked: Micros, now: Micros) -> None:
-        runs, orphans = [], []
-        known: dict[str, tuple[Job, Handler] | None] = {}  # looked up once a batch: most rows are of few jobs
-        for row in rows:
-            if row.job not in known:
-                known[row.job] = self.rules.runs(row.job)
-            found = known[row.job]
-            if found is None:
-                orphans.append(row)
-                continue
-            job, handler = found
-            # The lease is what the store gave, which was asked for before the rules were read anew.
-            lease = job.lease if row.due_at is None else row.due_at - now
-            run = Run(row=row, job=job, handler=handler, fence=row.fence, lease=lease, asked=asked)
-            run.quiet = True
-            runs.append(run)
-        self._launch(runs)
+        runs, orphans = started(rows, self.rules, asked=asked, now=now)
+        await self._launch(runs)
         if orphans:
-            due_at = self.store_now() + 15 * SECOND
-            items = [
-                Settlement(
-                    occurrence_id=row.id, fence=row.fence, event=Event.HAND_BACK, due_at=due_at, code="handler_missing"
-                )
-                for row in orphans
-            ]
-            await self._gate.call(self._store.settle, secrets.token_hex(8), self._worker, items)
+            await self._hand_back(orphans, self.store_now() + 15 * SECOND, "handler_missing")
 
-    def _launch(self, runs: Sequence[Run]) -> None:
+    async def _hand_back(self, rows: Sequence[Occurrence], due_at: Micros, code: str) -> None:
+        items = [handed_back(row, due_at, code) for row in rows]
+        await self._gate.call(self._store.settle, secrets.token_hex(8), self._worker, items)
+
+    async def _launch(self, runs: Sequence[Run]) -> None:
+        """Begin these runs; one whose lease was over before we heard of it may be another's, and is given back."""
+        now = self._clock.boot()
+        late = [run for run in runs if run.trust_until <= now]
+        self._begin_runs([run for run in runs if run.trust_until > now])
+        if late:
+            for run in late:
+                if run.hold is not None:
+                    self.locks.free(run.hold)
+            await self._hand_back([run.row for run in late], self.store_now(), "handed_back")
+
+    def _begin_runs(self, runs: Sequence[Run]) -> None:
         """Hold the leases, say so, hand over."""
         if not runs:
             return
         now = self.store_now()
-        for run in runs:
-            self.book.hold(run)
-            say_start(run.job, run.row, run.fence, now=now, system_zone=self._zone)
-            if self._observer is not None:
-                tell(self._observer, Started(row=run.row, fence=run.fence))
-        self._expect_renewal(min(run.renew_at for run in runs))
-        self._roster.begin(runs)
+        try:
+            for run in runs:
+                self.book.hold(run)
+                say_start(run.job, run.row, run.fence, now=now, system_zone=self._zone)
+                if self._observer is not None:
+                    tell(self._observer, Started(row=run.row, fence=run.fence))
+            self._expect_renewal(min(run.renew_at for run in runs))
+            reach(Point.RUN_BEGINS)
+            self._roster.begin(runs)
+        except Exception:
+            self._roster.forsake(runs)  # renewed but not at work, they would be nobody's for ever
+            raise
         for run in runs:
             if run.hold is not None and not run.hold.is_ours:  # lost while the start was being settled
                 self._lost_lock(run.hold)
@@ -365,12 +355,22 @@ class Engine:
                 ours = [finish for finish in batch if self._roster.end(finish)]
                 if was_full:
                     self._pace.wake()  # slots are free before the outcomes are stored: take and settle overlap
-                if await self._recorder.record(ours):
+                if await self._record(ours):
                     self._pace.wake()  # something of ours became due earlier than the loop knows
                 for finish in ours:
                     self.book.drop(finish.run)
                     if finish.run.hold is not None:
                         self.locks.free(finish.run.hold)
+
+    async def _record(self, finished: Sequence[Finish]) -> bool:
+        """A fault of ours costs these outcomes (their leases lapse, and they are tried again), never the worker."""
+        try:
+            return await self._recorder.record(finished)
+        except (StoreUnusable, GateClosed):
+            raise
+        except Exception:
+            _LOG.exception("%d outcomes could not be recorded; their leases will lapse", len(finished))
+            return False
 
     # -- tending ----------------------------------------------------------------------------------------
 
@@ -384,13 +384,13 @@ class Engine:
         """Prove now and then that the store holds what it acknowledged, also when there is nothing to do."""
         while True:
             await asyncio.sleep(self._ttl / 3e6)
-            if self.chain.is_quiet:
-                await self._guarded(self._prove())
+            await self._guarded(self._prove())
 
     async def _prove(self) -> Micros:
-        await self._gate.call(self.chain.prove)
-        if self.chain.is_older:
-            self._pace.wake()
+        if self.chain.is_quiet:
+            await self._gate.call(self.chain.prove)
+            if self.chain.is_older:
+                self._pace.wake()
         return 0
 
     async def _tend(self) -> Micros:

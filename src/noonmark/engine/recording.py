@@ -17,6 +17,7 @@ from noonmark.engine.alerts import must_be_looked_up, say_alerts
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.gate import Gate
 from noonmark.engine.outcomes import Clocked, plain_outcome, settlement
+from noonmark.engine.points import Point, reach
 from noonmark.engine.rules import Rules
 from noonmark.engine.runs import Finish
 from noonmark.engine.signals import Finished, Observer, Refused, tell
@@ -55,11 +56,13 @@ class Recorder:
         if not pairs:
             return False
         self.is_busy = True
+        reach(Point.OUTCOME_ASKED)
         try:
             were_open = await self._open_alerts(pairs)
             answers = await self._settle([item for _, item in pairs])
         finally:
             self.is_busy = False
+        reach(Point.OUTCOME_STORED)
         is_news = False
         for (finish, item), answer in zip(pairs, answers, strict=True):
             if answer is not None:

@@ -35,7 +35,7 @@ class Roster:
         self._wake = asyncio.Event()
         self._watch_at = FAR
         self._stray = 0  # given up, but their code still runs somewhere
-        self.active: set[Run] = set()
+        self.active: dict[Run, None] = {}  # a dict, not a set: whoever walks it meets the runs in the order they began
 
     def bind(self, executor: Executor) -> None:
         """Give the roster what runs jobs."""
@@ -49,13 +49,19 @@ class Roster:
         """Let these runs begin."""
         watch_at = self._watch_at
         for run in runs:
-            self.active.add(run)
+            self.active[run] = None
             watch_at = min(watch_at, run.trust_until, run.timeout_at)
         if watch_at < self._watch_at:
             self._watch_at = watch_at
             self._wake.set()
         assert self._executor is not None
         self._executor.start(runs)
+
+    def forsake(self, runs: Iterable[Run]) -> None:
+        """Let go of runs that could not be begun, or not all of them: their leases lapse, and somebody takes over."""
+        for run in runs:
+            self.active[run] = None
+        self.stop(list(runs), "lost", why="start", patience=0)
 
     def end(self, finish: Finish) -> bool:
         """Give the slot back; False for the late report of a run that had been given up."""
@@ -65,7 +71,7 @@ class Roster:
             return False
         run.settled = True
         self._stray += run.abandoned
-        self.active.discard(run)
+        self.active.pop(run, None)
         return True
 
     def stop(self, runs: Iterable[Run], reason: str, *, why: str = "", patience: Micros = STOP_GRACE) -> None:

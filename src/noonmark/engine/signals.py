@@ -53,7 +53,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """A run of this worker is no longer believed in; ``why`` is ``renewal``, ``trust`` or ``lock``."""
+    """A run of this worker is no longer believed in; ``why``: ``renewal``, ``trust``, ``lock``, ``start``."""
 
     row: Occurrence
     fence: int

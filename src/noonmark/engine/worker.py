@@ -37,6 +37,9 @@ from noonmark.ports.store import Store
 
 NAMES_SHOWN = 200
 """How many of its jobs a worker names in the store; more are not shown there."""
+HEARKEN = 0.25
+"""Seconds after which the main thread looks up.  The system may hand a signal to any thread, but its Python handler runs
+only in the main one, and a main thread that sleeps without end then sleeps through it."""
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -117,6 +120,8 @@ class Worker:
         """
         with _Signals(self._on_signal):
             self.start()
+            while self.is_running:
+                self.join(HEARKEN)
             self.join()
 
     def start(self) -> None:

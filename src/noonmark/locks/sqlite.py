@@ -25,7 +25,7 @@ import apsw
 from noonmark.core.model import DAY, SECOND, Micros
 from noonmark.locks.checks import check
 from noonmark.locks.errors import LockUrlError
-from noonmark.locks.urls import options
+from noonmark.locks.urls import check_length, options
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.folder import make_own_folder
 from noonmark.ports.lock import Grant, LockError, LockUnusable, granted
@@ -102,9 +102,11 @@ def path_of(url: str) -> Path:
     Raises:
         LockUrlError: with what to write instead.
     """
+    check_length(url)
     place = url.partition("://")[2].partition("?")[0]
     if place and not place.startswith("/"):
-        raise LockUrlError(f"sqlite has no host; write sqlite:///{place} (three slashes; four for an absolute path)")
+        meant = place if "@" not in place else "noonmark.db"  # what stands before an @ may be a password
+        raise LockUrlError(f"sqlite has no host; write sqlite:///{meant} (three slashes; four for an absolute path)")
     name = unquote(place[1:])
     if not name or name == ":memory:" or name.endswith("/") or "\0" in name:
         raise LockUrlError("the URL names no file; write sqlite:///noonmark.db, or memory:// for locks of one process")

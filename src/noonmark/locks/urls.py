@@ -14,7 +14,7 @@ from collections.abc import Collection
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from noonmark.core.urls import without_secrets
+from noonmark.core.urls import LONGEST_URL, without_secrets
 from noonmark.locks.errors import LockUrlError
 
 
@@ -38,10 +38,21 @@ def check_visible(url: str) -> None:
     """Refuse characters that nobody can see, as a line end that came along.
 
     Raises:
-        LockUrlError: there is one.
+        LockUrlError: there is one, or the URL is longer than any.
     """
+    check_length(url)
     if not url.isprintable():
         raise LockUrlError("the lock URL has a character that cannot be seen; write it anew, or as %XX")
+
+
+def check_length(url: str) -> None:
+    """Refuse what is longer than any URL: reading it, and saying what is wrong with it, would have no bound.
+
+    Raises:
+        LockUrlError: it is.
+    """
+    if len(url) > LONGEST_URL:
+        raise LockUrlError(f"the lock URL has {len(url)} characters, more than {LONGEST_URL}; a URL names one place")
 
 
 def hosts(parts: SplitResult, port: int, *, several: bool = True) -> list[tuple[str, int]]:

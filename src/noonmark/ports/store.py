@@ -56,6 +56,10 @@ class StoreUnusable(StoreError):
     """The store cannot serve at all until a person acts (corrupt, read-only, full, from a newer version)."""
 
 
+class StoreFull(StoreUnusable):
+    """There is no room left where it is; whoever makes room has mended it, so it may be asked again soon."""
+
+
 class StoreUrlError(StoreUnusable, ValueError):
     """The URL names no store that can be opened; the message says what to write instead."""
 
@@ -151,9 +155,10 @@ class Store(Protocol):
         its ``due_at`` becomes None.  PARK with ``gates.facts``: if one of the versions moved, ``due_at`` becomes now.
         ``adds`` whose identity exists are left alone, except that a row ended skip_superseded is reopened: one that is not
         yet due, and one that a revision ended (code revision_superseded) although the revision in force, in effect before
-        its moment, yields it.  A frontier row is added only while the job's revision is the settlement's ``gates.revision``,
-        and a frontier that would hand over to one of an older revision is answered ``changed``: the series must not end
-        there.
+        its moment, yields it.  A frontier row is added only while the job's revision is the settlement's ``gates.revision``.
+        An outcome that brings moments of the row's own series (``core.wellformed.derives``) is answered ``changed`` unless
+        the row is still the frontier and ``gates.revision`` in force: the series must not end there, and no rule may run
+        moments from before or after its time.
         With a cancel requested, any end but SUCCESS becomes CANCELLED, and a PARK is looked at again within a second.
         """
         ...

@@ -71,6 +71,8 @@ def read_yaml(text: str, name: str) -> tuple[Any, list[Problem]]:
     version = _VERSION.search(text)
     if version and version[1] != "1.2":
         raise refusal("yaml_version", name, line=text.count("\n", 0, version.start()) + 1, column=1, version=version[1])
+    if line := _line_of_brackets(text):
+        raise refusal("yaml_depth", name, line=line, column=1, limit=DEPTH_LIMIT)
     from ruamel.yaml import YAML
     from ruamel.yaml.composer import ComposerError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -98,6 +100,23 @@ def read_yaml(text: str, name: str) -> tuple[Any, list[Problem]]:
         raise refusal("file_empty", name)
     builder = _Builder(name)
     return builder.value(node, Mark(1, 1, ""), 0), builder.problems
+
+
+def _line_of_brackets(text: str) -> int:
+    """Return the number of a line that opens more brackets than any value needs, 0 where there is none.
+
+    The YAML reader looks ahead from each open bracket of a line for the end of a key: a few thousand would keep it busy
+    for minutes before it says that this is too deep.
+    """
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count("[") + line.count("{") <= 2 * DEPTH_LIMIT:
+            continue
+        depth = 0
+        for sign in line:
+            depth += (sign in "[{") - (sign in "]}")
+            if depth > 2 * DEPTH_LIMIT:
+                return number
+    return 0
 
 
 def joined(text: str) -> str:

@@ -63,3 +63,56 @@ class VirtualClock:
         self._wall += down_for
         self._boot = 0
         self._boots += 1
+
+
+class ReplicaClock:
+    """The clocks of one machine of a world: they follow its true clock, but may run apart from it.
+
+    Args:
+        truth: the world's clock.
+        offset: what the wall hand shows more than the truth, µs.
+        drift: how much faster both hands run, in millionths (negative: slower).
+    """
+
+    def __init__(self, truth: VirtualClock, *, offset: Micros = 0, drift: int = 0) -> None:
+        self._truth = truth
+        self.offset = offset
+        self.drift = drift
+        self._since = truth.boot()  # the hands are exact here, and run with the drift from here on
+        self._gained: Micros = 0
+
+    def wall(self) -> Micros:
+        """Return this machine's wall clock, UTC microseconds."""
+        return self._truth.wall() + self.offset + self._gain()
+
+    def boot(self) -> Micros:
+        """Return this machine's boot-time clock, microseconds."""
+        if not self.drift:  # by far the most frequent question in a world
+            return self._truth._boot + self._gained
+        return self._truth.boot() + self._gain()
+
+    def boot_id(self) -> str:
+        """Return a name that changes with every boot."""
+        return self._truth.boot_id()
+
+    def true_boot(self, moment: Micros) -> Micros:
+        """Return the true boot-clock moment at which ``boot`` first shows ``moment``, or now if that is over."""
+        left = moment - self.boot()
+        if not self.drift:
+            return self._truth.boot() + max(0, left)
+        return self._truth.boot() + max(0, -(-left * 1_000_000 // (1_000_000 + self.drift)))
+
+    def run_at(self, drift: int) -> None:
+        """Run faster or slower from here on, by so many millionths."""
+        self._gained = self._gain()
+        self._since = self._truth.boot()
+        self.drift = drift
+
+    def step(self, length: Micros) -> None:
+        """Make the wall hand jump, as NTP or a person would."""
+        self.offset += length
+
+    def _gain(self) -> Micros:
+        if not self.drift:
+            return self._gained
+        return self._gained + (self._truth.boot() - self._since) * self.drift // 1_000_000

@@ -85,7 +85,7 @@ def at_random(seed: int, share: float = 0.3, *, spare: Collection[str] = COUNTED
     return plan
 
 
-class _Through:
+class Through:
     """Hands every verb on to another store through ``_call``."""
 
     def __init__(self, store: Store) -> None:
@@ -201,7 +201,7 @@ class _Through:
         self.inner.close()
 
 
-class Unreliable(_Through):
+class Unreliable(Through):
     """A store that is away for some calls, as its plan says.
 
     Args:
@@ -228,7 +228,7 @@ class Unreliable(_Through):
         return answer
 
 
-class Persistent(_Through):
+class Persistent(Through):
     """A store whose calls are repeated until they are answered, as the engine's gate repeats them.
 
     Args:

@@ -17,6 +17,7 @@ from noonmark.engine.callbacks import Callbacks
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.executor import Inbox, execute_async, execute_sync
 from noonmark.engine.gate import Away, Outage, backoff
+from noonmark.engine.points import Point, reach
 from noonmark.engine.runs import Run
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
@@ -30,7 +31,7 @@ class DirectGate:
 
     def __init__(self, clock: Clock, dice: random.Random, latency: Micros) -> None:
         self._dice = dice
-        self._latency = latency
+        self.latency = latency
         self._outage = Outage(clock, None)
         self._before: dict[str, list[Callable[[], None]]] = defaultdict(list)
         self._failures = 0
@@ -63,7 +64,7 @@ class DirectGate:
         """Carry out one verb, repeating it while the store is away."""
         failures = 0
         while True:
-            await asyncio.sleep(self._dice.random() * self._latency / 1e6)
+            await self._travel()
             self._outage.asks()
             try:
                 answer = self._do(verb, *args, **kwargs)
@@ -75,8 +76,12 @@ class DirectGate:
                 failures += 1
                 continue
             self._outage.answered()
-            await asyncio.sleep(self._dice.random() * self._latency / 1e6)
+            await self._travel()
             return answer
+
+    async def _travel(self) -> None:
+        length = self._dice.random() * self.latency
+        await asyncio.sleep(length / 1e6 if length >= 1 else 0)
 
     def submit(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Carry out one verb for a job; the future is done."""
@@ -98,6 +103,7 @@ class DirectGate:
             self._failures -= 1
             raise StoreUnreachable("the virtual store is away")
         answer = verb(*args, **kwargs)
+        reach(Point.APPLIED)
         if self._lost_replies:
             self._lost_replies -= 1
             raise StoreUnreachable("the answer was lost")

@@ -19,6 +19,7 @@ from noonmark.locks.jobs import keep
 from noonmark.locks.keeper import Keeper
 from noonmark.locks.memory import MemoryLocks
 from noonmark.locks.service import Service
+from noonmark.ports.clock import Clock
 from noonmark.ports.lock import Grant, KeptLock, LockError
 from noonmark.testing.clock import VirtualClock
 
@@ -56,9 +57,9 @@ class VirtualLocks:
 class ReplicaLocks:
     """One replica's way to the locks; ``turn`` renews what is due, as the lock keeper of a process does."""
 
-    def __init__(self, world: VirtualLocks, replica: str) -> None:
+    def __init__(self, world: VirtualLocks, replica: str, clock: Clock) -> None:
         self._world = world
-        self._keeper = Keeper(world.clock, by_hand=True)
+        self._keeper = Keeper(clock, by_hand=True)  # the replica's own clock: it may run apart from the service's
         self._service = Service(
             _Way(world), keeper=self._keeper, pause=lambda _bell, _length: None, dice=Random(replica).random
         )

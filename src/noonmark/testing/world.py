@@ -24,7 +24,7 @@ from noonmark.engine.registry import Registry
 from noonmark.engine.signals import Happening
 from noonmark.ports.store import Store
 from noonmark.stores.memory import MemoryStore
-from noonmark.testing.clock import VirtualClock
+from noonmark.testing.clock import ReplicaClock, VirtualClock
 from noonmark.testing.inline import DirectGate, InlineExecutor
 from noonmark.testing.locks import ReplicaLocks, VirtualLocks
 from noonmark.testing.virtual import VirtualLoop
@@ -50,9 +50,11 @@ class Replica:
         self.is_alive = True
         self.is_paused = False
         self.happenings: list[Happening] = []
-        self.loop = VirtualLoop(world.clock)
+        self.clock = world.clock_of(number)
         dice = random.Random(f"{world.seed}/{number}/{incarnation}")
-        self.gate = DirectGate(world.clock, dice, world.latency)
+        self.loop = VirtualLoop(self.clock, world.order_of(number, incarnation))
+        self.gate = DirectGate(self.clock, dice, world.latency)
+        store = world.store_for(self)
         self.registry = Registry()
         for job, fn in world.jobs.values():
             self.registry.add(job, fn)
@@ -62,28 +64,27 @@ class Replica:
             host="virtual",
             pid=100 * (number + 1) + incarnation,
             process_started=str(incarnation),
-            boot_id=world.clock.boot_id(),
-            started_at=world.clock.wall(),
+            boot_id=self.clock.boot_id(),
+            started_at=self.clock.wall(),
             jobs=tuple(world.jobs),
         )
-        self._clock = world.clock
         self._hint = asyncio.Event()
-        self.locks = ReplicaLocks(world.locks, self.info.id)
+        self.locks = ReplicaLocks(world.locks, self.info.id, self.clock)
         self.engine = Engine(
-            world.store,
+            store,
             self.gate,
             self.registry,
-            clock=world.clock,
+            clock=self.clock,
             info=self.info,
             concurrency=world.concurrency,
             dice=dice.random,
             is_alive=world.is_alive,
-            observer=self.happenings.append,
+            observer=self.noticed,
             expect_renewal=lambda _: self._hint.set(),
             lock_source=self.locks,
             inline_locks=True,
         )
-        callbacks = Callbacks(world.store, self.gate, self.info.id, world.clock, self.engine.store_now)
+        callbacks = Callbacks(store, self.gate, self.info.id, self.clock, self.engine.store_now)
         self.engine.bind(InlineExecutor(self.engine.inbox, callbacks))
         self.main = self.loop.create_task(self.engine.run())
         self.keeper = self.loop.create_task(self._keep())
@@ -91,10 +92,28 @@ class Replica:
     async def _keep(self) -> None:
         while not self.main.done():
             self._hint.clear()
-            upcoming = min(self.engine.duty.keep_once(), self.locks.turn())
+            try:
+                upcoming = min(self.engine.duty.keep_once(), self.locks.turn())
+            except RuntimeError:  # as the thread does that keeps the leases in production
+                upcoming = self.clock.boot() + SECOND
             timer = self.loop.call_at(upcoming / 1e6, self._hint.set)
             await self._hint.wait()
             timer.cancel()
+
+    @property
+    def goes(self) -> bool:
+        """True while it lives and is not stopped."""
+        return self.is_alive and not self.is_paused
+
+    @property
+    def has_work(self) -> bool:
+        """True when there is something to do at this instant."""
+        next_at = self.loop.next_at
+        return self.loop.is_ready or (next_at is not None and next_at <= self.clock.boot())
+
+    def noticed(self, happening: Happening) -> None:
+        """Keep what the engine tells."""
+        self.happenings.append(happening)
 
     def happened(self, kind: type[T]) -> list[T]:
         """Return what this replica told of one kind."""
@@ -157,6 +176,20 @@ class World:
             self.replicas.append(self._replica(number))
         return self
 
+    # -- what a replica sees of the world; a world with more faults sees to it that they differ ---------
+
+    def clock_of(self, number: int) -> ReplicaClock:  # noqa: ARG002
+        """Return the clocks of the machine that a replica runs on."""
+        return ReplicaClock(self.clock)
+
+    def order_of(self, number: int, incarnation: int) -> random.Random | None:  # noqa: ARG002
+        """Return the dice that choose what comes first of all that is ready at one instant; None = as it came."""
+        return None
+
+    def store_for(self, replica: Replica) -> Store:  # noqa: ARG002
+        """Return the replica's way to the store."""
+        return self.store
+
     # -- time ---------------------------------------------------------------------------------------
 
     @property
@@ -168,21 +201,21 @@ class World:
         """Let time pass, in the order of events; errors that a replica let slip are raised here."""
         self.start()
         target = self.clock.boot() + (parse_duration(length) if isinstance(length, str) else length)
-        while True:
-            self._settle_instant()
-            running = [replica for replica in self.replicas if replica.is_alive and not replica.is_paused]
-            moments = [replica.loop.next_at for replica in running if replica.loop.next_at is not None]
-            upcoming = min(moments, default=target)
-            if upcoming > target:
-                break
-            if upcoming <= self.clock.boot() and not moments:
-                break
+        self._settle_instant()
+        while (upcoming := self._next_moment()) is not None and upcoming <= target:
             self.clock.advance(max(0, upcoming - self.clock.boot()))
-            if upcoming == target and self.clock.boot() >= target:
-                self._settle_instant()
-                break
+            self._settle_instant()
         self.clock.advance(max(0, target - self.clock.boot()))
         self._raise_errors()
+
+    def _next_moment(self) -> Micros | None:
+        """Return the moment (boot clock of the world) at which some replica has something to do."""
+        moments = [
+            replica.clock.true_boot(replica.loop.next_at)
+            for replica in self.replicas
+            if replica.goes and replica.loop.next_at is not None
+        ]
+        return min(moments, default=None)
 
     def until(self, is_so: Callable[[], bool], *, at_most: str = "1h", step: str = "100ms") -> None:
         """Let time pass until something is so.
@@ -200,9 +233,10 @@ class World:
         while progress:
             progress = False
             for replica in self.replicas:
-                if replica.is_alive and not replica.is_paused:
+                if replica.goes and replica.has_work:
+                    progress = True
                     self._current = replica
-                    progress = replica.loop.drain() or progress
+                    replica.loop.drain()
             self._current = None
 
     def _raise_errors(self) -> None:

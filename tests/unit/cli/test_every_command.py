@@ -47,6 +47,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "rules": ("rules", "check", "noonmark.yaml"),
     "end": ("end", "digest", "--reason", "moved elsewhere"),
     "doctor": ("doctor",),
+    "simulate": ("simulate", "noonmark.yaml", "--days", "0.02", "--faults", "none"),
     "ledger": ("ledger", "show"),
     "store": ("store", "migrate", "sqlite:///noonmark.db", "--sql"),
     "version": ("version",),
@@ -63,7 +64,7 @@ def test_a_command_answers_with_one_versioned_json_object(
     desk: Desk, noonmark: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    if name == "rules":
+    if name in ("rules", "simulate"):
         (tmp_path / "noonmark.yaml").write_text(RULES, encoding="utf-8")
     desk.later(5 * MINUTE)
     desk.beat()

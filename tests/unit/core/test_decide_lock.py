@@ -101,6 +101,12 @@ def test_a_dry_run_takes_no_lock_and_says_that_it_is_asked_for_at_the_start() ->
     assert (decision.event, decision.checks[-1].seen) == (Event.START, "asked at the start")
 
 
+def test_that_somebody_gave_the_lock_back_is_no_answer_to_who_has_it() -> None:
+    decision = decided(JOB, value=True)
+    assert decision.event is Event.START
+    assert decision.checks[-1].seen == "asked at the start"
+
+
 def test_a_takeover_is_a_start_and_waits_for_the_dead_holders_lock() -> None:
     row = make_row(at=FRIDAY, claimed=True, state=State.RUNNING, first_started_at=FRIDAY, takeovers=1)
     fact = Fact(name="lock:reindex", value=TAKEN)

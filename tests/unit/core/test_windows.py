@@ -180,6 +180,15 @@ def window(start: str, end: str) -> Window:
             id="a window that was over opens again",
         ),
         pytest.param(
+            "01:20",
+            "01:12",
+            NEW_YORK,
+            "2026-11-01T05:25Z",
+            "2026-11-01T05:20Z",
+            "2026-11-02T06:12Z",
+            id="tonight's is open, although yesterday's opens once more",
+        ),
+        pytest.param(
             "09:00",
             "12:00",
             "Pacific/Apia",

@@ -17,6 +17,7 @@ from noonmark.core.model import (
     Query,
     State,
 )
+from noonmark.core.moments import moment_at
 from noonmark.engine.activate import declare
 from noonmark.engine.context import Context
 from noonmark.explain.verify import verify
@@ -156,3 +157,49 @@ def test_a_cancel_noted_while_a_frontier_is_looked_at_is_carried_out_soon(any_wo
     world.until(lambda: world.row(row.id).cancel_requested, at_most="2h")
     world.advance("3s")
     assert world.row(row.id).state is State.CANCELLED
+
+
+def test_a_rule_that_is_changed_under_a_look_runs_no_moment_of_its_past(any_world: MakeWorld) -> None:
+    world = any_world(replicas=1, latency=0)
+    job = make_job("job", trigger=Every(period=HOUR), catch_up=CatchUp(missed="all"))
+    world.job(job, lambda: world.effect("run"))
+    world.advance("59m59s")
+
+    def change() -> None:
+        world.clock.advance(25 * MINUTE)  # the look is slow: it stands between its decision and its settlement
+        declare(world.store, [replace(job, trigger=Every(period=10 * MINUTE))], actor="ann")
+
+    world.replicas[0].gate.before("settle", change)
+    world.advance("40m")
+    changed_at = world.store.jobs(["job"])[0].effective_at
+    past = [row for row in world.rows("job")[1:] if row.scheduled_for <= changed_at]
+    assert not past, f"moments of the new rule from before it took effect: {[row.nominal for row in past]}"
+    assert len([row for row in world.rows("job") if row.frontier]) == 1
+
+
+def test_a_look_that_began_before_a_change_of_the_rule_adds_nothing_of_the_old_one(any_world: MakeWorld) -> None:
+    world = any_world(replicas=1)
+    job = make_job("job", trigger=Every(period=10 * MINUTE), catch_up=CatchUp(missed="latest"))
+    world.job(job, lambda: world.effect("run"))
+    gate, due_at = world.start().replicas[0].gate, world.now + 10 * MINUTE
+
+    def stop_after_the_take() -> None:
+        if world.now < due_at:
+            gate.before("take", stop_after_the_take)
+            return
+        declare(world.store, [make_job("other")], actor="ann")  # so that the take is followed by reading the rules
+        gate.before("jobs", lambda: world.pause(0))
+
+    gate.before("take", stop_after_the_take)
+    world.advance("15m")
+    hourly = replace(job, trigger=Every(period=HOUR))
+    declare(world.store, [hourly], actor="ann")
+    world.advance("10m")
+    world.resume(0)
+    world.advance("1m")
+    changed_at = world.store.jobs(["job"])[0].effective_at
+    later = [row for row in world.rows("job") if row.scheduled_for > changed_at]
+    strays = [row.nominal for row in later if moment_at(hourly, row.scheduled_for) is None]
+    assert not strays, f"moments of the rule that was taken back: {strays}"
+    assert later
+    assert len([row for row in world.rows("job") if row.frontier]) == 1

@@ -19,7 +19,7 @@ from noonmark.engine.runs import Run
 from noonmark.engine.signals import Idle
 from noonmark.engine.worker import Worker
 from noonmark.ports.clock import SystemClock
-from noonmark.ports.store import StoreUnreachable, StoreUnusable
+from noonmark.ports.store import StoreFull, StoreUnreachable, StoreUnusable
 from noonmark.stores.memory import MemoryStore
 from noonmark.testing.builders import make_job
 
@@ -168,6 +168,23 @@ def test_a_refusal_that_nobody_mends_ends_the_worker_with_its_remedy(monkeypatch
         worker.join(10)
     store.error = None
     store.close()
+
+
+def test_a_disk_on_which_somebody_makes_room_is_found_so_within_half_a_second() -> None:
+    waited: list[float] = []
+    gate = StoreGate(_Stepping(), lambda: 1.0)
+    gate._closing.wait = lambda seconds=None: waited.append(seconds or 0.0)  # type: ignore[assignment,return-value,func-returns-value]
+    gate.submit(int).result(10)
+    refusals = [StoreFull("the disk is full"), StoreUnusable("the role may not log in")]
+
+    def verb() -> str:
+        if refusals:
+            raise refusals.pop(0)
+        return "answered"
+
+    assert gate.submit(verb).result(10) == "answered"
+    gate.close()
+    assert waited == [0.5, 3.0], "who fails to log in is not to be locked out for asking often"
 
 
 def test_a_refusal_between_two_outages_begins_its_patience_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "backlog": ("backlog", "Show what is due or waiting, and what it is blocked on."),
     "leases": ("leases", "Show who holds what until when, and which workers live."),
     "verify": ("verify", "Prove that nothing was lost and nothing ran twice."),
+    "simulate": ("simulate", "Live through days of your rules with faults; say what would be missed."),
     "doctor": ("doctor", "Examine the store, clocks, workers and rules; say what to mend."),
     "ledger": ("ledger", "After a store lost data: see what is held, bring back outcomes, let go."),
     "store": ("store", "Bring a store up to date, or copy a namespace to another one."),

@@ -214,6 +214,14 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("{option}: {error}", "", "write a time as 2026-11-28T18:30, or a date as 2026-11-28"),
         ("{option}：{error}", "", "时间请写成 2026-11-28T18:30，日期写成 2026-11-28"),
     ),
+    "bad_length": (
+        ("{option}: {error}", "", "write a length as 30s, 5m, 2h or 1d"),
+        ("{option}：{error}", "", "时长请写成 30s、5m、2h 或 1d"),
+    ),
+    "no_such_fault": (
+        ("There is no fault {name!r}.", "", "choose from none, all, {names}"),
+        ("没有名为 {name!r} 的故障。", "", "可选：none、all、{names}"),
+    ),
     "bad_span": (
         ("{text!r} is neither a length nor a time", "{error}", "write 24h, 2026-11-28 or 2026-11-28T18:30"),
         ("{text!r} 既不是时长也不是时间", "{error}", "请写 24h、2026-11-28 或 2026-11-28T18:30"),

@@ -7,10 +7,12 @@ Rule of the file: only text.  Both languages have the same names in braces, whic
 from __future__ import annotations
 
 from noonmark.faces.cli.ledger_words import LEDGER_WORDS
+from noonmark.faces.cli.simulate_words import SIMULATE_WORDS
 from noonmark.faces.cli.store_words import STORE_WORDS
 
 WORDS: dict[str, tuple[str, str]] = {
     **STORE_WORDS,
+    **SIMULATE_WORDS,
     **LEDGER_WORDS,
     # -- headers: columns between bars
     "jobs_header": ("JOB|SCHEDULE|NEXT|LAST|RECENT", "任务|时间表|下一次|最近一次|近况"),

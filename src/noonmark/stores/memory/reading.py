@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from noonmark.core.model import OPEN_STATES, Fact, Micros, Occurrence, Query, State, Story, Tallies
@@ -70,7 +70,12 @@ DERIVED: dict[str, Callable[[Tables, str], tuple[Any, int]]] = {
 
 def occurrences(tables: Tables, query: Query) -> list[Occurrence]:
     """Read the rows that match every field of the query."""
-    found = [row for row in tables.rows.values() if _matches(row, query)]
+    candidates: Iterable[Occurrence] = tables.rows.values()
+    if query.ids:
+        candidates = [tables.rows[row_id] for row_id in dict.fromkeys(query.ids) if row_id in tables.rows]
+    elif query.open_only:
+        candidates = tables.open_rows()
+    found = [row for row in candidates if _matches(row, query)]
     if query.after_id is not None:
         found.sort(key=lambda row: row.id)
     else:

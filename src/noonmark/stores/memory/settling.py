@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from noonmark.core.lifecycle import CANCEL_WITHIN, effective_event, is_end, next_state
 from noonmark.core.model import Event, Micros, NewOccurrence, Occurrence, Settled, Settlement, State, Verdict
+from noonmark.core.wellformed import derives
 from noonmark.stores.memory.rows import stamped
 from noonmark.stores.memory.tables import Tables
 from noonmark.stores.memory.taking import begin_run
@@ -34,12 +35,12 @@ def settle(tables: Tables, worker: str, item: Settlement, now: Micros) -> Settle
     state = next_state(row.state, event)
     if state is None or (event is Event.PARK and row.state is State.RUNNING and not row.looking):
         return Settled(outcome="changed", changed=("state",), state=row.state)
+    if derives(item, row.job, row.subject) and not (row.frontier and _is_in_force(tables, row.job, item)):
+        return Settled(outcome="changed", changed=(f"revision:{row.job}",), state=row.state)
     if event in STARTS:
         refusal = _refusal(tables, row, item, now) or _claim_for_start(tables, row)
         if refusal is not None:
             return refusal
-    elif _passes_on(row, item) and not _is_in_force(tables, row.job, item):
-        return Settled(outcome="changed", changed=(f"revision:{row.job}",), state=row.state)
     answer = _apply(tables, row, item, event, state, worker, now)
     for new in item.adds:
         _add(tables, row, item, new, now)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
+from noonmark.core import wellformed
 from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import (
     Act,
@@ -37,15 +38,6 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
-from noonmark.core.wellformed import (
-    check_act,
-    check_changes,
-    check_facts,
-    check_note,
-    check_rows,
-    check_settlements,
-    check_worker,
-)
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.doctor import Finding
@@ -95,7 +87,7 @@ class MemoryStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        check_rows(rows)
+        wellformed.check_rows(rows)
         return self._once("add", request_id, at, lambda now: [self._add(new, now) for new in rows])
 
     def _add(self, new: NewOccurrence, now: Micros) -> Added:
@@ -138,7 +130,7 @@ class MemoryStore:
         link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        check_settlements(items)
+        wellformed.check_settlements(items)
 
         def run(now: Micros) -> list[Settled]:
             proving.check(self._tables, link)
@@ -164,13 +156,13 @@ class MemoryStore:
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
-        check_facts(facts)
+        wellformed.check_facts(facts)
         writes = [FactWrite(name=fact.name, value=fact.value, actor=fact.actor) for fact in facts]
         return self._once("signal", request_id, at, lambda now: [self._tables.set_fact(write, now) for write in writes])
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
-        check_worker(worker)
+        wellformed.check_worker(worker)
         with self._lock:
             now = self.now() if at is None else at
             known = self._tables.workers.get(worker.id)
@@ -185,7 +177,7 @@ class MemoryStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        check_changes(changes, actor)
+        wellformed.check_changes(changes, actor)
         return self._once(
             "activate",
             request_id,
@@ -195,14 +187,14 @@ class MemoryStore:
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        check_act(act)
+        wellformed.check_act(act)
         return self._once("act", request_id, at, lambda now: acting.act(self._tables, request_id, act, now))
 
     def note_if_held(
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
-        check_note(note)
+        wellformed.check_note(note)
         with self._lock:
             now = self.now() if at is None else at
             if not self._holds(worker, occurrence_id, fence):
@@ -364,7 +356,8 @@ class MemoryStore:
 
     def _forget(self, now: Micros) -> None:
         """Answers are kept for an hour; dicts keep their order, so the old ones are in front."""
-        for key, (answered_at, _) in list(self._answers.items()):
-            if now - answered_at < KEPT:
+        while self._answers:
+            oldest = next(iter(self._answers))
+            if now - self._answers[oldest][0] < KEPT:
                 return
-            del self._answers[key]
+            del self._answers[oldest]

@@ -17,7 +17,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Conninfo
 
-from noonmark.core.urls import CUT_PASSWORD, may_cut_a_password, without_secrets
+from noonmark.core.urls import CUT_PASSWORD, count, may_cut_a_password, unfit, without_secret_options, without_secrets
 from noonmark.ports.store import StoreUrlError
 
 DEFAULT_SCHEMA = "noonmark"
@@ -90,11 +90,13 @@ def parse(url: str) -> Address:
     Raises:
         StoreUrlError: what is wrong, and what to write instead.
     """
+    if why := unfit(url):
+        raise StoreUrlError(f"the URL cannot be read: {why}")
     head, _, query = url.partition("?")
     given = parse_qsl(query, keep_blank_values=True)
     own = {name: value for name, value in given if name in _OWN}
     rest = [(name, value) for name, value in given if name not in _OWN]
-    _refuse_unknown(name for name, _ in rest)
+    _refuse_unknown(url, [name for name, _ in rest])
     place = head.partition("://")[2]
     plain = f"postgresql://{place}" + (f"?{urlencode(rest, quote_via=quote)}" if rest else "")
     try:
@@ -133,15 +135,18 @@ def _one_of(own: dict[str, str], name: str, meanings: dict[str, bool], default: 
 
 def _count(own: dict[str, str]) -> int:
     said = own.get("pool_size", str(DEFAULT_POOL))
-    if not said.isascii() or not said.isdigit() or not 1 <= int(said) <= LARGEST_POOL:
+    size = count(said, LARGEST_POOL)
+    if not size:
         raise StoreUrlError(f"pool_size={said} is not possible; write a number from 1 to {LARGEST_POOL}")
-    return int(said)
+    return size
 
 
-def _refuse_unknown(names: Iterable[str]) -> None:
+def _refuse_unknown(url: str, names: Iterable[str]) -> None:
     known = [*_OWN, *(option.keyword.decode() for option in Conninfo.get_defaults() if option.dispchar != b"D")]
     for name in names:
         if name not in known and name != "ssl":  # libpq takes ssl=true for sslmode=require
+            if may_cut_a_password(url):  # then the name may be half of it
+                raise StoreUrlError(CUT_PASSWORD)
             close = difflib.get_close_matches(name, known, n=1)
             meant = f"did you mean {close[0]}? " if close else ""
             raise StoreUrlError(f'postgresql has no option "{name}"; {meant}known: {", ".join(known)}')
@@ -153,4 +158,4 @@ def _without(said: str, place: str, given: list[tuple[str, str]]) -> str:
     secrets = {credentials, credentials.partition(":")[2], *(value for name, value in given if name in _SECRETS)}
     for secret in sorted(secrets - {""}, key=len, reverse=True):
         said = said.replace(secret, "***")
-    return said
+    return without_secret_options(said)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from noonmark.core.lifecycle import ATTEMPT_ENDS, CANCEL_WITHIN, effective_event, is_end, next_state
 from noonmark.core.model import Event, Micros, Settled, Settlement, State, Verdict
-from noonmark.core.wellformed import STARTS
+from noonmark.core.wellformed import STARTS, derives
 from noonmark.stores.postgres import adding, alerts, claims, ending, facts, writing
 from noonmark.stores.postgres.arrays import numbers, texts
 from noonmark.stores.postgres.desk import Desk, Wanted, is_stored, lay
@@ -113,13 +113,13 @@ def judge(desk: Desk, worker: str, item: Settlement) -> Settled:
     state = next_state(row.state, event)
     if state is None or (event is Event.PARK and row.state is State.RUNNING and not row.looking):
         return Settled(outcome="changed", changed=("state",), state=row.state)
+    if derives(item, row.job, row.subject) and not (row.frontier and _is_in_force(desk, row.job, item)):
+        return Settled(outcome="changed", changed=(f"revision:{row.job}",), state=row.state)
     if event in STARTS:
         refusal = _refusal(desk, line, item)
         if refusal is not None:
             return refusal
         lease_until = _begin(desk, line, item)
-    elif _passes_on(line, item) and not _is_in_force(desk, row.job, item):
-        return Settled(outcome="changed", changed=(f"revision:{row.job}",), state=row.state)
     else:
         lease_until = 0
         _finish(desk, line, item, event, state)

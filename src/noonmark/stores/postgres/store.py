@@ -77,8 +77,7 @@ class PostgresStore:
         create: make the schema where there is none.
 
     Raises:
-        StoreUnusable, StoreUnreachable: a person must act first, or the server is away; the message says how.
-        StoreAbsent: there is none, and none was to be made.
+        StoreUnusable, StoreUnreachable, StoreAbsent: a person must act, the server is away, there is none to open.
     """
 
     def __init__(self, address: Address, *, clock: Clock | None = None, create: bool = True) -> None:

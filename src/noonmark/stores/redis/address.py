@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote
 
-from noonmark.core.urls import CUT_PASSWORD, may_cut_a_password
+from noonmark.core.urls import CUT_PASSWORD, count, may_cut_a_password, unfit
 from noonmark.ports.store import StoreUrlError
 
 PORT, SENTINEL_PORT = 6379, 26379
+DATABASES = 2**31 - 1
 SCHEMES = (
     "redis",
     "rediss",
@@ -79,6 +80,8 @@ def parse(url: str) -> Address:
     Raises:
         StoreUrlError: it cannot be read; the message says what to write instead.
     """
+    if why := unfit(url):
+        raise StoreUrlError(f"the URL cannot be read: {why}")
     try:
         return _read(url)
     except StoreUrlError:
@@ -121,8 +124,8 @@ def _login(text: str) -> tuple[str | None, str | None]:
 def _host(text: str, kind: Kind) -> tuple[str, int]:
     usual = SENTINEL_PORT if kind == "sentinel" else PORT
     found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::(\d+))?", text)
-    port = int(found.group(2)) if found and found.group(2) else usual
-    if not found or not 0 < port < 65536:
+    port = count(found.group(2), 65535) if found and found.group(2) else usual
+    if not found or not port:
         raise StoreUrlError(f'"{text}" is no host:port; write 127.0.0.1:{usual}')
     return found.group(1).strip("[]"), port
 
@@ -136,9 +139,9 @@ def _place(path: str, kind: Kind) -> tuple[str, int]:
                 "the URL names no service; write redis+sentinel://host:26379/mymaster (the name the sentinels know)"
             )
         service = parts.pop(0)
-    if len(parts) > 1 or (parts and not parts[0].isdigit()):
+    db = count(parts[0], DATABASES) if parts else 0
+    if len(parts) > 1 or db is None:
         raise StoreUrlError(f'"{path}" is no database number; write redis://host:6379/0')
-    db = int(parts[0]) if parts else 0
     if kind == "cluster" and db:
         raise StoreUrlError("a cluster has one database only; leave the number out")
     return service, db
@@ -190,9 +193,10 @@ def _value(option: str, value: str) -> Any:
             )
         return value
     if option == "replicas":
-        if not value.isdigit() or int(value) < 1:
+        replicas = count(value, 1000)
+        if not replicas:
             raise StoreUrlError(f"replicas={value} is not possible; write a number of at least 1")
-        return int(value)
+        return replicas
     try:
         seconds = float(value)
     except ValueError:

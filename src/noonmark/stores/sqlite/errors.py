@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import apsw
 
 from noonmark.ports.doctor import StoreAbsent
-from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
+from noonmark.ports.store import StoreError, StoreFull, StoreUnreachable, StoreUnusable
 
 BUSY = (apsw.BusyError, apsw.LockedError)
 
@@ -57,11 +57,8 @@ def translated(path: str, error: apsw.Error) -> StoreError:
             "Give this user the right to write both, or name another file.",
         )
     if isinstance(error, apsw.FullError):
-        return unusable(
-            path,
-            "the disk is full; nothing of the last change was kept, everything before it is intact",
-            "Free some space, then repeat.",
-        )
+        why = "the disk is full; nothing of the last change was kept, everything before it is intact"
+        return StoreFull(f"cannot use the store {path}: {why}. Free some space, then repeat.")
     if isinstance(error, (apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError)):
         return unusable(
             path,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from noonmark.core.lifecycle import ATTEMPT_ENDS, CANCEL_WITHIN, effective_event, is_end, next_state
 from noonmark.core.model import Event, Occurrence, Settled, Settlement, State, Verdict
-from noonmark.core.wellformed import STARTS
+from noonmark.core.wellformed import STARTS, derives
 from noonmark.stores.sqlite import adding, alerts, attempts, claims, ending, facts, ledger
 from noonmark.stores.sqlite.ending import Line
 from noonmark.stores.sqlite.transaction import Transaction
@@ -91,13 +91,13 @@ def _judge(tx: Transaction, worker: str, item: Settlement) -> Settled:
     state = next_state(row.state, event)
     if state is None or (event is Event.PARK and row.state is State.RUNNING and not row.looking):
         return Settled(outcome="changed", changed=("state",), state=row.state)
+    if derives(item, row.job, row.subject) and not (row.frontier and _is_in_force(tx, row.job, item)):
+        return Settled(outcome="changed", changed=(f"revision:{row.job}",), state=row.state)
     if event in STARTS:
         refusal = _refusal(tx, line, item)
         if refusal is not None:
             return refusal
         lease_until = _begin(tx, line, item)
-    elif _passes_on(row, item) and not _is_in_force(tx, row.job, item):
-        return Settled(outcome="changed", changed=(f"revision:{row.job}",), state=row.state)
     else:
         lease_until = 0
         _finish(tx, line, item, event, state)

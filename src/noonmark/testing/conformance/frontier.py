@@ -79,8 +79,25 @@ def a_frontier_of_an_older_revision_is_not_added(harness: Harness) -> None:
     harness.activate(harness.frontier_row("9", at=90), at=10, digest="digest-2", expected_revision=1)
     assert harness.end(
         look, Event.SKIP, at=10, verdict="skip_guard", gates=Gates(revision=1), adds=(successor,)
-    ).outcome in ("applied", "stale")
+    ).outcome in ("changed", "stale")
     assert _frontiers(harness) == ["t:9"]
+
+
+def moments_of_a_series_come_along_with_its_frontier_only(harness: Harness) -> None:
+    look, _ = _look(harness)
+    harness.activate(harness.frontier_row("9", at=90), at=15, digest="digest-2", expected_revision=1)
+    between, successor = harness.series_row("2", at=12), harness.frontier_row("3", at=70)
+    for revision in (1, 2):  # the rule that was taken back, and the one that knows nothing of moments before it
+        gates, adds = Gates(revision=revision), (between, successor)
+        ends = [
+            harness.end(look, event, at=20, due_at=harness.at(30), gates=gates, adds=adds)
+            for event in (Event.SKIP, Event.PARK, Event.MISS)
+        ]
+        started = harness.settle(replace(make_start(look, revision=revision), adds=adds), at=20)[0]
+        assert [answer.outcome for answer in (*ends, started)] == ["changed"] * 4, revision
+    assert harness.store.occurrences(Query(identity="t:2")) == []
+    assert _frontiers(harness) == ["t:9"]
+    assert harness.settle(make_start(look, revision=2), at=20)[0].outcome == "applied"
 
 
 def a_look_under_an_older_revision_does_not_take_the_frontier_flag_along(harness: Harness) -> None:

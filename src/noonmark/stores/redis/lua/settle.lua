@@ -29,6 +29,16 @@ local function is_answered(row, item)
   return head[ANSWERED] == item[S_FENCE] or had_outcome(row, item[S_FENCE])
 end
 
+-- Do moments of the series itself come along?  Only the frontier yields any, and by the rule in force.
+local function derives(head, item)
+  for _, new in ipairs(item[S_ADDS] or {}) do
+    if new[N_ORIGIN] == 'schedule' and new[N_JOB] == head[JOB] and new[N_SUBJECT] == head[SUBJECT] then
+      return true
+    end
+  end
+  return false
+end
+
 -- Would the row hand the frontier over to a row that comes along?
 local function passes_on(row, item)
   if row.head[FRONTIER] ~= 1 or not item[S_ADDS] then
@@ -244,6 +254,9 @@ local function judge(worker, item)
   if not state or (event == 'park' and head[STATE] == 'RUNNING' and head[LOOKING] == 0) then
     return answer('changed', { changed = { 'state' }, state = head[STATE] })
   end
+  if derives(head, item) and not (head[FRONTIER] == 1 and is_in_force(head[JOB], item)) then
+    return answer('changed', { changed = { 'revision:' .. head[JOB] }, state = head[STATE] })
+  end
   local lease_until = 0
   if STARTS[event] then
     local refused = refusal(row, item[S_GATES])
@@ -251,8 +264,6 @@ local function judge(worker, item)
       return refused
     end
     lease_until = start(row, item)
-  elseif passes_on(row, item) and not is_in_force(head[JOB], item) then
-    return answer('changed', { changed = { 'revision:' .. head[JOB] }, state = head[STATE] })
   else
     leave(row, item, event, state)
   end

@@ -1,0 +1,91 @@
+"""A pass: every cell on every store, some at once, because most of the time they wait.
+
+Rule of the file: a cell that fails or breaks says so in its outcome; the others go on.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from faults import clocks, crowds, deaths, outages, restores
+from faults.cells import CELLS, Stage
+from faults.figures import Outcome
+from faults.nursery import Nursery
+from faults.places import Places, missing
+
+MODULES = (clocks, crowds, deaths, outages, restores)
+"""Where the cells are; importing them enters them into the table."""
+
+
+def wanted(stores: Iterable[str], cells: Iterable[str]) -> list[tuple[str, str]]:
+    """Return every (cell, store) that there is among these, long ones first."""
+    chosen, known = set(stores), [name for name in cells if name in CELLS]
+    pairs = [(name, store) for name in known for store in CELLS[name].stores if store in chosen]
+    return sorted(pairs, key=lambda pair: -CELLS[pair[0]].seconds)
+
+
+def one_pass(
+    pairs: Sequence[tuple[str, str]],
+    *,
+    at_once: int,
+    repeat: int = 0,
+    tell: Callable[[Outcome], None] = lambda _: None,
+    keep: Path | None = None,
+) -> list[Outcome]:
+    """Run these cells and return what came of each.
+
+    Args:
+        pairs: (cell, store).
+        at_once: how many cells at the same time.
+        repeat: which pass this is.
+        tell: is told each outcome as it comes.
+        keep: where the folders of red cells are kept.
+    """
+    places = Places()
+    try:
+        with Nursery() as nursery, ThreadPoolExecutor(at_once) as pool:
+
+            def run(pair: tuple[str, str]) -> Outcome:
+                outcome = run_cell(*pair, places=places, nursery=nursery, repeat=repeat, keep=keep)
+                tell(outcome)
+                return outcome
+
+            return list(pool.map(run, pairs))
+    finally:
+        places.close()
+
+
+def run_cell(
+    name: str, store: str, *, places: Places, nursery: Nursery, repeat: int = 0, keep: Path | None = None
+) -> Outcome:
+    """Run one cell; whatever happens in it is told in its outcome."""
+    outcome = Outcome(cell=name, store=store, repeat=repeat)
+    outcome.not_tried = missing(store)
+    if outcome.not_tried:
+        return outcome
+    folder = Path(tempfile.mkdtemp(prefix=f"noonmark-faults-{name}-{store}-"))
+    stage = Stage(store=store, folder=folder, places=places, nursery=nursery)
+    began = time.monotonic()
+    try:
+        CELLS[name].run(stage, outcome)
+    except Exception as error:
+        outcome.error = f"{type(error).__name__}: {error}"
+        if not isinstance(error, AssertionError):
+            outcome.error += f"\n{traceback.format_exc()}"
+    outcome.seconds = time.monotonic() - began
+    try:
+        if not outcome.is_green and not outcome.not_tried:
+            outcome.notes += [site.said() for site in stage.sites]
+        stage.close()
+    except Exception as error:
+        outcome.error = outcome.error or f"clearing up: {type(error).__name__}: {error}"
+    if keep is not None and not outcome.is_green:
+        shutil.copytree(folder, keep / folder.name, dirs_exist_ok=True, ignore_dangling_symlinks=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    return outcome

@@ -1,0 +1,52 @@
+"""Decisions that no rule makes: rows put aside because this worker, or this version, can do nothing with them.
+
+Rule of the file: each one parks, with a reason and a moment to look again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from noonmark.core.model import MINUTE, SECOND, Decision, Event, JobRow, Micros, Occurrence, Verdict
+
+NO_HANDLER_RECHECK: Micros = 15 * SECOND
+ENDED_RECHECK: Micros = MINUTE
+"""What is queued for an ended job waits for a person, or for the job's return."""
+
+
+def parked(decision: Decision, code: str, detail: Any, until: Micros) -> Decision:
+    """Return a decision turned into waiting; a skip keeps its verdict."""
+    return replace(
+        decision,
+        verdict=Verdict.SKIP_LEASE if decision.event is not Event.SKIP else decision.verdict,
+        event=Event.PARK,
+        code=code,
+        detail=detail,
+        recheck_at=until,
+    )
+
+
+def unreadable(row: Occurrence, job_row: JobRow | None, now: Micros) -> Decision:
+    """Return what becomes of a row whose rule cannot be read here, or was ended."""
+    code, wait = "handler_missing", NO_HANDLER_RECHECK
+    if job_row is not None:
+        code, wait = ("rule_unreadable", wait) if job_row.rule else ("job_ended", ENDED_RECHECK)
+    return Decision(
+        verdict=Verdict.SKIP_LEASE,
+        event=Event.PARK,
+        code=code,
+        detail={"job": row.job},
+        recheck_at=now + wait,
+    )
+
+
+def broken(error: Exception, now: Micros) -> Decision:
+    """Return what becomes of a row at which our own code failed."""
+    return Decision(
+        verdict=Verdict.SKIP_LEASE,
+        event=Event.PARK,
+        code="rule_unreadable",
+        detail={"error": f"{type(error).__name__}: {error}"[:300]},
+        recheck_at=now + NO_HANDLER_RECHECK,
+    )

@@ -1,0 +1,47 @@
+"""Rows that ``take`` started by itself, on their way to becoming runs.
+
+Rule of the file: pure bookkeeping; who has no handler for a row gives it back, its attempt not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from noonmark.core.model import Event, Job, Micros, Occurrence, Settlement
+from noonmark.engine.registry import Handler
+from noonmark.engine.rules import Rules
+from noonmark.engine.runs import Run
+
+
+def started(
+    rows: Sequence[Occurrence], rules: Rules, *, asked: Micros, now: Micros
+) -> tuple[list[Run], list[Occurrence]]:
+    """Return the runs of these rows, and the rows that this worker cannot run.
+
+    Args:
+        rows: as ``take`` handed them out, started.
+        rules: in force.
+        asked: boot-clock moment at which they were asked for.
+        now: the store's time in the answer.
+    """
+    runs, orphans = [], []
+    known: dict[str, tuple[Job, Handler] | None] = {}  # looked up once a batch: most rows are of few jobs
+    for row in rows:
+        if row.job not in known:
+            known[row.job] = rules.runs(row.job)
+        found = known[row.job]
+        if found is None:
+            orphans.append(row)
+            continue
+        job, handler = found
+        # The lease is what the store gave, which was asked for before the rules were read anew.
+        lease = job.lease if row.due_at is None else row.due_at - now
+        run = Run(row=row, job=job, handler=handler, fence=row.fence, lease=lease, asked=asked)
+        run.quiet = True
+        runs.append(run)
+    return runs, orphans
+
+
+def handed_back(row: Occurrence, due_at: Micros, code: str) -> Settlement:
+    """Return what gives a started row back, due at ``due_at`` by the store's time."""
+    return Settlement(occurrence_id=row.id, fence=row.fence, event=Event.HAND_BACK, due_at=due_at, code=code)

@@ -1,0 +1,106 @@
+"""X1, X2, X3: every row can be explained, what is said agrees with what is so, and every second start has a cause.
+
+Rule of the file: ``why`` is asked as a person would, the answer compared with a reading of the row of its own.
+In a world whose store loses writes the causes of starts may be lost with them; what is there must be explained.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+
+from noonmark.core.model import Attempt, Occurrence, State, Verdict
+from noonmark.explain.why import why
+from noonmark.sim.checkers.watch import Watch
+from noonmark.sim.history import Effect
+
+CAUSES = frozenset({"failed", "lost", "handed_back", "cancelled"})
+"""How an attempt may have ended that is followed by another."""
+EVERY = 4
+"""Of the plain successes every so manieth is asked for; of everything else each."""
+_WORDS: dict[State, frozenset[str]] = {
+    State.SUCCESS: frozenset({"on_time", "caught_up", "taken_over", "marked_done"}),
+    State.FAILED_MANUAL: frozenset({"failed", "missed"}),
+    State.SKIPPED: frozenset({"skipped", "refused_duplicate"}),
+    State.CANCELLED: frozenset({"cancelled", "handled"}),
+    State.RUNNING: frozenset({"running"}),
+    State.FAILED_RETRYING: frozenset({"retrying"}),
+    State.PENDING: frozenset({"planned", "due", "waiting"}),
+}
+
+
+class Explain(Watch):
+    """Asks why."""
+
+    name = "explain"
+
+    def at_end(self) -> None:
+        """Ask about the rows, and look for the cause of every start."""
+        starts: dict[int, list[Effect]] = defaultdict(list)
+        for effect in self.world.history.effects:
+            if effect.phase == "start":
+                starts[effect.occurrence_id].append(effect)
+        for row in self.ground.rows.values():
+            is_plain = row.state is State.SUCCESS and row.attempt == 1
+            if not is_plain or row.id % EVERY == 0:
+                self._ask(row)
+            self._judge_starts(row, starts.get(row.id, []))
+        self._judge_ledger()
+
+    def _ask(self, row: Occurrence) -> None:
+        self.prove("rows explained")
+        try:
+            told = why(self.world.cluster, occurrence_id=row.id, lang="zh" if row.id % 2 else "en")
+        except Exception as error:
+            self.blame("X1", f"why cannot explain r{row.id} of {row.job}: {type(error).__name__}: {error}")
+            return
+        if not told.sentence.strip() or "{" in told.sentence:
+            self.blame("X1", f"why says nothing of r{row.id} of {row.job}: {told.sentence!r}")
+        if told.outcome == "unknown" and not self.ground.had_quiet:
+            return  # nobody was awake, and nobody came back
+        if told.outcome not in _WORDS[row.state] or not _agrees(told.outcome, row):
+            self.blame("X1", f"why calls r{row.id} of {row.job} {told.outcome}, it is {row.state} ({row.code})")
+        if told.occurrence_id != row.id or told.state != row.state:
+            self.blame("X1", f"why speaks of r{told.occurrence_id} ({told.state}), asked for r{row.id} ({row.state})")
+
+    def _judge_starts(self, row: Occurrence, starts: list[Effect]) -> None:
+        if len(starts) < 2 or (self.world.plan.is_lossy and self.world.cluster.failovers):
+            return
+        story = self.world.cluster.story(row.id)
+        attempts: dict[int, Attempt] = {} if story is None else {each.fence: each for each in story.attempts}
+        for earlier, later in pairwise(starts):
+            self.prove("second starts with a cause")
+            known = attempts.get(earlier.fence)
+            if later.fence not in attempts:
+                self.blame(
+                    "X2", f"r{row.id} of {row.job} started under fence {later.fence}, of which there is no record"
+                )
+            if known is None or (known.outcome not in CAUSES and earlier.fence < later.fence):
+                outcome = "not on record" if known is None else known.outcome
+                self.blame("X2", f"r{row.id} of {row.job} started again after an attempt that is {outcome}")
+
+    def _judge_ledger(self) -> None:
+        """Lines of the ledger are numbered without a gap, whatever they are about."""
+        found: list[int] = []
+        for row_id in (0, *self.ground.rows):
+            story = self.world.cluster.story(row_id) if row_id else None
+            found += [line.seq for line in story.ledger] if story is not None else []
+        if len(found) != len(set(found)):
+            self.blame("X3", "two lines of the ledger have one number")
+        self.prove("lines of the ledger", len(found))
+
+
+def _agrees(word: str, row: Occurrence) -> bool:
+    """Compare the finer words with what the row says."""
+    if word == "missed":
+        return row.verdict in (Verdict.SKIP_WINDOW, Verdict.SKIP_EXPIRED) or row.code in (
+            "window_closed",
+            "limit_passed",
+        )
+    if word == "refused_duplicate":
+        return row.verdict == Verdict.SKIP_DUPLICATED
+    if word == "taken_over":
+        return row.takeovers > 0
+    if word in ("on_time", "caught_up"):
+        return row.takeovers == 0 and row.first_started_at is not None
+    return True

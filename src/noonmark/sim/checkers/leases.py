@@ -1,0 +1,80 @@
+"""I2, S2, S3, S14: one lease at a time, fences that only grow, one run per slot.
+
+Rule of the file: leases and fences are followed from the answers of take, settle and renew, in the store's own time.
+In a world whose store loses writes, leases may be doubled after a failover; fences must grow all the same.
+"""
+
+from __future__ import annotations
+
+from noonmark.core.model import State
+from noonmark.sim.checkers.ground import Begun, Extended, Leased
+from noonmark.sim.checkers.watch import Watch
+from noonmark.sim.history import Call
+
+_IN_PROGRESS = frozenset({State.RUNNING, State.FAILED_RETRYING})
+
+
+class Leases(Watch):
+    """Watches who holds what."""
+
+    name = "leases"
+
+    def on_call(self, call: Call) -> None:
+        """Judge what was leased, extended and begun."""
+        del call
+        for leased in self.ground.leased:
+            self._judge_lease(leased)
+        for extended in self.ground.extended:
+            self._judge_renewal(extended)
+        for begun in self.ground.begun:
+            self._judge_slot(begun)
+
+    def _judge_lease(self, leased: Leased) -> None:
+        row, lease = leased.row, leased.lease
+        self.prove("fences granted")
+        if row.fence <= leased.fence:
+            self.blame("S3", f"r{row.id} got fence {row.fence} after {leased.fence}")
+        if row.worker not in ("", leased.who):
+            self.blame("I2", f"r{row.id} is {row.worker}'s own, and {leased.who} took it")
+        if row.fence < leased.at:
+            self.blame("S3", f"r{row.id} got fence {row.fence}, less than the store's time {leased.at}")
+        if lease is not None:
+            self.prove("leases taken after they lapsed")
+            if lease.until > leased.at:
+                who = f"{lease.worker} holds it until {lease.until}"
+                self.blame("I2", f"r{row.id} was leased to {leased.who} at {leased.at}, but {who}")
+            if lease.is_run and row.takeovers <= (leased.before.takeovers if leased.before else 0):
+                self.blame("I7", f"r{row.id} lost a run, and nobody counted it")
+        if leased.before is not None and (leased.before.due_at or 0) > leased.at and leased.lease is None:
+            self._judge_early(leased)
+
+    def _judge_early(self, leased: Leased) -> None:
+        """A row may have been woken since it was seen last; only one that nothing can wake is sure to be early."""
+        before = leased.before
+        assert before is not None
+        if before.state is State.PENDING and before.fence == 0 and leased.row.scheduled_for > leased.at:
+            self.blame("S6", f"r{before.id} was taken at {leased.at}, but is due at {before.due_at}")
+
+    def _judge_renewal(self, extended: Extended) -> None:
+        lease, renewal = extended.lease, extended.renewal
+        self.prove("renewals")
+        if lease is None:
+            self.blame("I2", f"r{renewal.occurrence_id}: {extended.who} extended a lease that had ended")
+        elif lease.fence != renewal.fence or lease.worker != extended.who:
+            what = f"{extended.who} extended fence {renewal.fence}, but {lease.worker} holds it under {lease.fence}"
+            self.blame("I2", f"r{renewal.occurrence_id}: {what}")
+        elif not lease.is_run:
+            self.blame("I2", f"r{renewal.occurrence_id}: {extended.who} extended a look")
+
+    def _judge_slot(self, begun: Begun) -> None:
+        row, rule = begun.row, self.ground.rules.of(begun.row.job, begun.row.revision)
+        if rule is None or not rule.job.skips_overlap:
+            return
+        self.prove("starts into a slot")
+        for other in map(self.ground.rows.__getitem__, self.ground.open):
+            if (other.job, other.subject) == (row.job, row.subject) and other.id != row.id:
+                if other.state in _IN_PROGRESS:
+                    self.blame("S14", f"r{row.id} of {row.job} began while r{other.id} is {other.state}")
+                lease = self.ground.leases.get(other.id)
+                if lease is not None and lease.is_run and lease.until > begun.at and not self.world.plan.is_lossy:
+                    self.blame("S14", f"r{row.id} of {row.job} began while r{other.id} holds a run lease")

@@ -1,0 +1,57 @@
+"""I9: what a run remembers as done is not done again, and an effect that was to happen once happens once.
+
+Rule of the file: a step counts as remembered when the store has kept it, whether or not its worker heard so.  A run that
+lost its lease may be in the middle of a step (S11); it is not blamed here.
+In a world whose store loses writes memories are lost with them; then nothing is asked here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from noonmark.sim.checkers.ground import Ground
+from noonmark.sim.checkers.watch import Watch
+from noonmark.sim.history import Effect
+
+if TYPE_CHECKING:
+    from noonmark.sim.world import SimWorld
+
+
+class Steps(Watch):
+    """Watches steps and once-effects."""
+
+    name = "steps"
+
+    def __init__(self, world: SimWorld, ground: Ground) -> None:
+        super().__init__(world, ground)
+        self._once: Counter[tuple[int, str]] = Counter()
+
+    def on_effect(self, effect: Effect) -> None:
+        """Judge the bodies of steps and once-effects."""
+        if self.world.plan.is_lossy and self.world.cluster.failovers:
+            return
+        kind, _, name = effect.phase.partition(":")
+        if kind == "step":
+            self._judge_step(effect, name)
+        elif kind == "once":
+            self._judge_once(effect, name)
+
+    def _judge_step(self, effect: Effect, number: str) -> None:
+        self.prove("steps")
+        if effect.attempt > 1:
+            self.prove("steps of later attempts")
+        is_ours = effect.fence == self.ground.newest.get(effect.occurrence_id, 0)
+        kept_by = self.ground.notes.get((effect.occurrence_id, "step", f"step-{number}"))
+        if kept_by is not None and is_ours:
+            name = f"r{effect.occurrence_id} of {effect.job}"
+            self.blame("I9", f"{name} did step {number} again, which fence {kept_by} had recorded")
+
+    def _judge_once(self, effect: Effect, name: str) -> None:
+        self.prove("once-effects")
+        run = f"r{effect.occurrence_id} of {effect.job}"
+        self._once[(effect.occurrence_id, name)] += 1
+        if self._once[(effect.occurrence_id, name)] > 1:
+            self.blame("I9", f"{run} caused {name} twice")
+        if self.ground.notes.get((effect.occurrence_id, "intent", name)) is None:
+            self.blame("I9", f"{run} caused {name} without an intent on record")

@@ -1,0 +1,119 @@
+"""What many seeds came to, in figures and words.
+
+Rule of the file: nothing is claimed that was not counted, and no count of zero stands without the bound it proves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from noonmark.engine.points import Point
+from noonmark.sim.plan import ENDS_BY_ERROR, Plan
+from noonmark.sim.run import Outcome
+
+ACTS = ("crash", "pause", "error")
+
+
+@dataclass(slots=True)
+class Report:
+    """The sum of outcomes."""
+
+    seeds: int = 0
+    hours: float = 0.0
+    scheduler_hours: float = 0.0
+    cpu: float = 0.0
+    runs: int = 0
+    occurrences: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    points: Counter[str] = field(default_factory=Counter)
+    proofs: Counter[str] = field(default_factory=Counter)
+    digests: list[str] = field(default_factory=list)
+    replayed: int = 0
+    bad: list[Outcome] = field(default_factory=list)
+    unlike: list[int] = field(default_factory=list)  # seeds whose second run had another digest
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one seed."""
+        self.seeds += 1
+        self.hours += outcome.hours
+        self.scheduler_hours += outcome.scheduler_hours
+        self.cpu += outcome.cpu
+        self.runs += outcome.runs
+        self.occurrences += outcome.occurrences
+        self.faults.update(outcome.faults)
+        self.points.update(outcome.points)
+        self.proofs.update(outcome.proofs)
+        self.digests.append(f"{outcome.seed}:{outcome.digest}")
+        if not outcome.is_good:
+            self.bad.append(outcome)
+
+    @property
+    def is_good(self) -> bool:
+        """True when no seed found anything and every replay was the same."""
+        return not self.bad and not self.unlike
+
+    def unpassed(self) -> list[str]:
+        """Return the named points that no seed passed."""
+        return [point for point in Point if not self.points[point]]
+
+    def unstruck(self) -> list[str]:
+        """Return the pairs of point and act of which none has happened."""
+        pairs = (f"{point}: {act}" for point in Point for act in ACTS if act != "error" or point not in ENDS_BY_ERROR)
+        return [pair for pair in pairs if not self.points[pair]]
+
+    def lines(self, *, seconds: float) -> Iterator[str]:
+        """Say it."""
+        faults = sum(self.faults.values())
+        yield f"{self.seeds} seeds · {self.hours:,.0f} simulated hours · {self.scheduler_hours:,.0f} scheduler-hours"
+        spent = f"{seconds:.0f} s, {self.cpu:.0f} s of CPU"
+        yield f"{self.occurrences:,} occurrences · {self.runs:,} runs · {faults:,} faults · {spent}"
+        yield "faults: " + " · ".join(f"{name} {count:,}" for name, count in self.faults.most_common())
+        struck = len(Point) * len(ACTS) - len(ENDS_BY_ERROR) - len(self.unstruck())
+        yield (
+            f"named points: {len(Point) - len(self.unpassed())} of {len(Point)} passed · "
+            f"{struck} of {struck + len(self.unstruck())} pairs of point and act struck"
+        )
+        for missing in (*self.unpassed(), *self.unstruck()):
+            yield f"  not reached: {missing}"
+        yield "proved: " + " · ".join(f"{name} {count:,}" for name, count in sorted(self.proofs.items()))
+        yield f"replayed: {self.replayed} of {self.seeds} seeds a second time, {len(self.unlike)} differed"
+        found = sum(len(outcome.violations) + bool(outcome.error) for outcome in self.bad)
+        yield f"violations: {found}" + ("" if found else f" · 95 % bound for this mix of faults: {self.bound()}")
+
+    def bound(self) -> str:
+        """Return the rule of three: with no failure in n independent worlds, at most 3/n fail, 95 times of 100."""
+        return (
+            f"at most {3 / self.seeds:.2g} of worlds, {3 / self.scheduler_hours * 1e6:,.0f} per million scheduler-hours"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures for a file."""
+        return {
+            "seeds": self.seeds,
+            "hours": round(self.hours, 1),
+            "scheduler_hours": round(self.scheduler_hours, 1),
+            "faults": dict(self.faults),
+            "runs": self.runs,
+            "occurrences": self.occurrences,
+            "proofs": dict(self.proofs),
+            "replayed": self.replayed,
+            "bad": [outcome.seed for outcome in self.bad],
+            "unlike": self.unlike,
+        }
+
+
+def story(outcome: Outcome, plan: Plan, kept: tuple[int, ...], *, commit: str, hours: float) -> Iterator[str]:
+    """Say how a seed failed, and how to see it again."""
+    yield f"seed {outcome.seed} at {commit}:"
+    for violation in outcome.violations[:10]:
+        yield f"  {violation}"
+    if outcome.error:
+        yield f"  {outcome.error}"
+    yield f"  with {len(kept)} of {len(plan.faults)} faults:"
+    for place in kept:
+        yield f"    {place}: {plan.faults[place]}"
+    chosen = ",".join(map(str, kept)) or "none"
+    yield f"  again: python -m noonmark.sim --replay {outcome.seed} --hours {hours:g} --keep {chosen}"

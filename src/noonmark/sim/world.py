@@ -1,0 +1,367 @@
+"""A world in which everything may go wrong: the testing world, with a wire and a clock of its own for every replica.
+
+Promise: what happens follows from the plan alone.  Rule of the file: faults are done here as the plan says; what is
+right is judged elsewhere (``checkers``).
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from noonmark.core import times
+from noonmark.core.model import DAY, SECOND, Job, Micros
+from noonmark.engine import points
+from noonmark.engine.points import Point
+from noonmark.ports.store import Store, StoreUnreachable
+from noonmark.sim import faults as f
+from noonmark.sim.deeds import Outsiders
+from noonmark.sim.history import Call, Checker, Effect, History, Violation
+from noonmark.sim.plan import QUIET, Plan
+from noonmark.sim.store import Cluster, Link, Wire, no_fate
+from noonmark.sim.strikes import strike
+from noonmark.sim.zoo import Specimen
+from noonmark.testing.clock import ReplicaClock, VirtualClock
+from noonmark.testing.world import Replica, World
+
+
+class Gone(BaseException):
+    """This replica was killed at this very line."""
+
+
+@dataclass(slots=True)
+class Machine:
+    """What outlives a replica's processes: its clock, its wire, what it is to run, what awaits it."""
+
+    clock: ReplicaClock
+    wire: Wire
+    jobs: dict[str, tuple[Job, Callable[..., Any]]]
+    latency: Micros
+    traps: list[f.AtPoint]
+    link: Link | None = None  # of the process that runs there
+    paused_until: Micros = 0
+    comes_back_at: Micros | None = None
+
+
+class SimWorld(World):
+    """The world of one plan."""
+
+    def __init__(self, plan: Plan, bodies: Callable[[SimWorld, Specimen], Callable[..., Any]]) -> None:
+        self.plan = plan
+        self.history = History()
+        self.checkers: list[Checker] = []
+        self.machines: dict[int, Machine] = {}
+        self.fences: dict[str, int] = {}  # a thing outside that checks fences: run -> highest fence it has seen
+        self._takes: set[str] = set()  # processes that have begun to take
+        self._agenda: list[tuple[Micros, int, Callable[[], None]]] = []
+        self._entries = 0
+        self._flaky = random.Random(f"{plan.seed} wires")
+        super().__init__(
+            replicas=plan.replicas,
+            store=self._make_cluster,
+            seed=plan.seed,
+            start=plan.start,
+            latency=plan.latency,
+            concurrency=20,
+        )
+        for specimen in plan.zoo:
+            self.job(specimen.job, bodies(self, specimen))
+        for number in range(plan.replicas):
+            self.machines[number] = self._machine(number)
+        self.outside = Outsiders(self, self._link(Wire(), "client"))
+        self.begins = self.clock.boot()
+
+    # -- what a replica sees ------------------------------------------------------------------------
+
+    def _make_cluster(self, clock: VirtualClock) -> Store:
+        self._server_clock = ServerClock(ReplicaClock(clock))
+        self.cluster = Cluster(self._server_clock, has_standby=self.plan.is_lossy)
+        return self.cluster
+
+    def leap(self, by: Micros) -> None:
+        """Let the store's clock leap forward; whoever waits for its time hears of it."""
+        self._server_clock.leapt += by
+
+    def day(self, job: Job, number: int) -> str:
+        """Return a business date of a job: that of the beginning, or so many days later."""
+        return times.business_date(self.plan.start + number * DAY, job.tz, job.business_date)
+
+    def _machine(self, number: int) -> Machine:
+        del number
+        return Machine(
+            clock=ReplicaClock(self.clock), wire=Wire(), jobs=dict(self.jobs), latency=self.latency, traps=[]
+        )
+
+    def clock_of(self, number: int) -> ReplicaClock:
+        """Return the machine's clock."""
+        return self.machines[number].clock
+
+    def order_of(self, number: int, incarnation: int) -> random.Random | None:
+        """Return the dice of the ready queue."""
+        return random.Random(f"{self.seed}/{number}/{incarnation}/order") if self.plan.in_any_order else None
+
+    def store_for(self, replica: Replica) -> Store:
+        """Return a process's own way to the cluster, which dies with it."""
+        machine = self.machines[replica.number]
+        machine.link = self._link(machine.wire, f"w{replica.number}.{self._incarnations[replica.number]}")
+        return machine.link
+
+    def _link(self, wire: Wire, who: str) -> Link:
+        return Link(self.cluster, wire, who, told=self._called, count=self.struck)
+
+    # -- what is kept -------------------------------------------------------------------------------
+
+    def struck(self, kind: str) -> None:
+        """Count a fault that has struck."""
+        self.history.injected[kind] += 1
+
+    def _called(self, call: Call) -> None:
+        self.history.calls[call.verb] += 1
+        for checker in self.checkers:
+            checker.on_call(call)
+
+    def record(self, effect: Effect) -> None:
+        """Write a line into the effect ledger, unless whoever writes is dead."""
+        if self._current is None or not self._current.is_alive:
+            return
+        self.history.effects.append(effect)
+        for checker in self.checkers:
+            checker.on_effect(effect)
+
+    @property
+    def here(self) -> Replica | None:
+        """The replica whose code runs at this moment."""
+        return self._current
+
+    # -- the course of things -------------------------------------------------------------------------
+
+    def at(self, moment: Micros, act: Callable[[], None]) -> None:
+        """Do something at a moment, microseconds after the world's beginning."""
+        self._entries += 1
+        heapq.heappush(self._agenda, (self.begins + moment, self._entries, act))
+
+    def after(self, length: Micros, act: Callable[[], None]) -> None:
+        """Do something after a while."""
+        self.at(self.clock.boot() - self.begins + length, act)
+
+    def live(self, *, quiet: Micros = QUIET) -> None:
+        """Live through the plan, then through the quiet time, and let the checkers judge."""
+        points.install(self._passed)
+        try:
+            for fault in self.plan.faults:
+                self.at(fault.at, partial(strike, self, fault))
+            for deed in self.plan.deeds:
+                self.at(deed.at, partial(self.outside.do, deed))
+            self._until(self.plan.length)
+            self._make_peace()
+            self._until(self.plan.length + quiet)
+        finally:
+            points.install(None)
+        for checker in self.checkers:
+            checker.at_end()
+
+    def _until(self, moment: Micros) -> None:
+        self.advance(max(0, self.begins + moment - self.clock.boot()))
+
+    def _next_moment(self) -> Micros | None:
+        """Return when something happens next: what is planned, what was added since, or what a replica waits for."""
+        upcoming = super()._next_moment()
+        if not self._agenda:
+            return upcoming
+        return self._agenda[0][0] if upcoming is None else min(upcoming, self._agenda[0][0])
+
+    def _settle_instant(self) -> None:
+        while self._agenda and self._agenda[0][0] <= self.clock.boot():
+            _, _, act = heapq.heappop(self._agenda)
+            super()._settle_instant()
+            self._raise_errors()
+            act()
+        super()._settle_instant()
+
+    def _make_peace(self) -> None:
+        """Nothing goes wrong from here on."""
+        self._agenda = []
+        self.locks.is_away = False
+        self.locks.free("ledger")
+        self.outside.link.wire.heal()
+        for number, machine in self.machines.items():
+            machine.traps.clear()
+            machine.latency = self.replicas[number].gate.latency = min(self.plan.latency, 20_000)
+            machine.wire.heal()
+            is_leaving = machine.comes_back_at is not None  # it was killed, or told to stop and has not ended yet
+            machine.comes_back_at = None
+            self.resume(number)
+            if is_leaving or not self.replicas[number].is_alive or self.replicas[number].main.done():
+                self.restart(number)
+        self.outside.finish()
+
+    # -- faults -------------------------------------------------------------------------------------
+
+    def replica(self, number: int) -> Replica | None:
+        """Return a replica that lives, None when nobody is there just now."""
+        self.start()
+        replica = self.replicas[number]
+        return replica if replica.is_alive and not replica.main.done() else None
+
+    def well(self) -> frozenset[str]:
+        """Return the processes that nothing ails at this moment."""
+        found = set()
+        for replica in self.replicas:
+            wire = self.machines[replica.number].wire
+            is_slow = replica.gate.latency > self.plan.latency
+            is_cut = wire.is_cut or wire.fate is not no_fate
+            if replica.goes and not replica.main.done() and not is_cut and not is_slow:
+                found.add(replica.info.id)
+        return frozenset(found)
+
+    def crash(self, number: int, down: Micros) -> None:
+        """Kill a replica and start another process in its place."""
+        if self.replica(number) is None:
+            return
+        self.struck("crash")
+        self.kill(number)
+        self.revive(number, down)
+
+    def kill(self, number: int) -> None:
+        """Kill a replica: it does nothing more, and nothing it asked for reaches the store."""
+        super().kill(number)
+        link = self.machines[number].link
+        assert link is not None
+        link.is_dead = True
+
+    def revive(self, number: int, down: Micros) -> None:
+        """Start a new process after a while, unless one has come meanwhile."""
+        moment = self.clock.boot() + down
+        self.machines[number].comes_back_at = moment
+
+        def back() -> None:
+            if self.machines[number].comes_back_at == moment:
+                self.machines[number].comes_back_at = None
+                self.resume(number)
+                self.restart(number)
+
+        self.after(down, back)
+
+    def restart(self, number: int) -> Replica:
+        """Start a replica anew, with what its machine is to run."""
+        old = self.replicas[number]
+        if old.is_alive:
+            self.kill(number)
+        old.bury()
+        self._every.remove(old)
+        jobs, self.jobs = self.jobs, self.machines[number].jobs
+        try:
+            fresh = super().restart(number)
+        finally:
+            self.jobs = jobs
+        fresh.gate.latency = self.machines[number].latency
+        return fresh
+
+    def stand_still(self, number: int, length: Micros) -> None:
+        """Stop a replica for a while."""
+        if self.replica(number) is None:
+            return
+        self.struck("pause")
+        machine = self.machines[number]
+        machine.paused_until = max(machine.paused_until, self.clock.boot() + length)
+        self.pause(number)
+
+        def go_on() -> None:
+            if self.clock.boot() >= machine.paused_until:
+                self.resume(number)
+
+        self.after(length, go_on)
+
+    def _passed(self, point: Point) -> None:
+        """A replica's code passes a named point."""
+        self.history.points[point] += 1
+        replica = self._current
+        if replica is None or not replica.is_alive:
+            return
+        traps = self.machines[replica.number].traps
+        trap = next((trap for trap in traps if trap.point == point), None)
+        if point is Point.TAKEN:
+            self._takes.add(replica.info.id)
+        if trap is None or (trap.act == "error" and replica.info.id not in self._takes):
+            return  # a worker that cannot begin says why and ends: errors wait until it has begun
+        traps.remove(trap)
+        self.history.points[f"{point}: {trap.act}"] += 1
+        if trap.act == "crash":
+            self.crash(replica.number, trap.length)
+            replica.loop.stop()
+            raise Gone(point)
+        if trap.act == "pause":
+            self.stand_still(replica.number, trap.length)
+            replica.loop.stop()
+        elif trap.act == "error":
+            self.struck("error")
+            error = StoreUnreachable if point is Point.APPLIED else RuntimeError
+            raise error(f"injected: {point}")
+
+    def _raise_errors(self) -> None:
+        """A worker that ended by an error of its own is a finding; it is started anew, and the world goes on."""
+        for replica in self.replicas:
+            if not replica.is_alive:
+                continue
+            ended = (task for task in (replica.main, replica.keeper) if task.done() and not task.cancelled())
+            errors = [*replica.loop.errors, *filter(None, (task.exception() for task in ended))]
+            for error in errors[:1]:
+                what = f"{replica.info.id} ended by {type(error).__name__}: {error}"
+                self.blame(Violation(invariant="L3", checker="world", at=self.store.now(), what=what))
+                self.kill(replica.number)
+                self.revive(replica.number, SECOND)
+
+    def blame(self, violation: Violation) -> None:
+        """Keep a finding."""
+        self.history.violations.append(violation)
+
+    def die_here(self) -> None:
+        """The code that runs takes its process with it."""
+        replica = self._current
+        assert replica is not None
+        self.struck("killed by its job")
+        self.crash(replica.number, 3 * SECOND)
+        replica.loop.stop()
+        raise Gone("killed by its job")
+
+    def roll_out(self, name: str, job: Job, gap: Micros) -> None:
+        """Give every machine a newer rule, one after the other; in between two versions run side by side."""
+        fn = self.jobs[name][1]
+        self.jobs[name] = (job, fn)
+        for number, machine in self.machines.items():
+
+            def upgrade(number: int = number, machine: Machine = machine) -> None:
+                machine.jobs = {**machine.jobs, name: (job, fn)}
+                if self.replica(number) is not None:
+                    self.end_gracefully(number, 10 * SECOND)
+
+            self.after(number * gap, upgrade)
+
+    def end_gracefully(self, number: int, grace: Micros) -> None:
+        """SIGTERM, and a new process when the old one has ended, by force if it takes too long."""
+        self.replicas[number].engine.stop(grace)
+        self.revive(number, grace + 20 * SECOND)
+
+
+class ServerClock:
+    """The store's own clock: it may leap forward, because what it measures is the time of the server."""
+
+    def __init__(self, hands: ReplicaClock) -> None:
+        self._hands = hands
+        self.leapt: Micros = 0
+
+    def wall(self) -> Micros:
+        """Return the server's wall clock."""
+        return self._hands.wall() + self.leapt
+
+    def boot(self) -> Micros:
+        """Return the server's boot-time clock, leaps included."""
+        return self._hands.boot() + self.leapt
+
+    def boot_id(self) -> str:
+        """Return the server's boot."""
+        return self._hands.boot_id()

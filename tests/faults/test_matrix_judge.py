@@ -1,0 +1,222 @@
+"""The judge of the fault suite can say no: every class of fault is shown to it, and it finds that one."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from faults.checker import SECOND, Findings, Gap, History, Recorded, expected, judge
+from faults.effects import Effect, parse
+from faults.figures import Outcome
+from faults.worker import read_plan
+
+ROOT = Path(__file__).resolve().parents[2]
+BEGAN = 1_800_000_000 * SECOND
+CLOCK = BEGAN - 500 * SECOND
+"""The store's clock minus the monotonic one."""
+
+
+def moment(due: int) -> str:
+    return datetime.fromtimestamp(due / SECOND, UTC).isoformat()
+
+
+def effect(phase: str, job: str, at: int, *, key: str = "", fence: int = 1, attempt: int = 1) -> Effect:
+    mono = (at - CLOCK) * 1000
+    return Effect(
+        mono=mono,
+        wall=at * 1000,
+        pid=1,
+        phase=phase,
+        job=job,
+        key=key or f"{job}:{moment(at // (2 * SECOND) * 2 * SECOND)}",
+        run_id="r1",
+        fence=fence,
+        attempt=attempt,
+    )
+
+
+def success(job: str, due: int, **changes: object) -> Recorded:
+    told = Recorded(job=job, key=f"{job}:{moment(due)}", at=due, state="SUCCESS", verdict="should_run", why="It ran.")
+    return replace(told, **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def good() -> History:
+    """Five ticks, all run a tenth of a second after they were due, all recorded."""
+    dues = expected(BEGAN, BEGAN + 10 * SECOND, 2 * SECOND)
+    assert len(dues) == 5
+    return History(
+        effects=[effect("begin", "tick", due + 100_000) for due in dues],
+        recorded=[success("tick", due) for due in dues],
+        since=BEGAN,
+        until=BEGAN + 10 * SECOND,
+        ticks=["tick"],
+        ahead=CLOCK,
+    )
+
+
+def faults_of(found: Findings) -> set[str]:
+    names = ("doubled", "explained", "lost", "early", "stale_accepted", "off_policy", "silent")
+    return {name for name in names if getattr(found, name)}
+
+
+def test_a_history_without_a_fault_has_none(good: History) -> None:
+    found = judge(good)
+    assert (faults_of(found), found.due, found.ran) == (set(), 5, 5)
+
+
+def test_a_tick_that_nobody_ran_and_nobody_recorded_is_lost(good: History) -> None:
+    assert faults_of(judge(replace(good, effects=good.effects[1:], recorded=good.recorded[1:]))) == {"lost"}
+
+
+def test_a_tick_that_is_said_to_have_run_and_left_no_effect_is_lost(good: History) -> None:
+    assert faults_of(judge(replace(good, effects=good.effects[1:]))) == {"lost"}
+
+
+def test_a_tick_that_is_still_open_is_lost(good: History) -> None:
+    recorded = [replace(good.recorded[0], state="RUNNING"), *good.recorded[1:]]
+    assert faults_of(judge(replace(good, recorded=recorded))) == {"lost"}
+
+
+def test_a_tick_that_was_left_out_with_a_record_is_not_lost(good: History) -> None:
+    recorded = [
+        replace(good.recorded[0], state="SKIPPED", verdict="skip_superseded", why="Because."),
+        *good.recorded[1:],
+    ]
+    assert faults_of(judge(replace(good, effects=good.effects[1:], recorded=recorded))) == set()
+
+
+def test_a_decision_that_has_nothing_to_say_is_silent(good: History) -> None:
+    recorded = [replace(good.recorded[0], state="SKIPPED", verdict="skip_superseded", why=""), *good.recorded[1:]]
+    assert faults_of(judge(replace(good, effects=good.effects[1:], recorded=recorded))) == {"silent"}
+
+
+def test_a_second_run_without_a_recorded_cause_is_doubled(good: History) -> None:
+    twice = [*good.effects, effect("begin", "tick", BEGAN + 2_300_000, fence=2)]
+    assert faults_of(judge(replace(good, effects=twice))) == {"doubled"}
+
+
+def test_a_second_run_under_the_same_fence_is_doubled_whatever_is_recorded(good: History) -> None:
+    twice = [*good.effects, effect("begin", "tick", BEGAN + 2_300_000)]
+    recorded = [replace(good.recorded[0], attempts=((1, "lost"),)), *good.recorded[1:]]
+    assert faults_of(judge(replace(good, effects=twice, recorded=recorded))) == {"doubled"}
+
+
+def test_a_second_run_after_a_recorded_loss_is_explained(good: History) -> None:
+    twice = [*good.effects, effect("begin", "tick", BEGAN + 2_300_000, fence=2)]
+    recorded = [replace(good.recorded[0], attempts=((1, "lost"), (2, "success"))), *good.recorded[1:]]
+    found = judge(replace(good, effects=twice, recorded=recorded))
+    assert faults_of(found) == {"explained"}
+    strict, lenient = Outcome(cell="x", store="y"), Outcome(cell="x", store="y")
+    strict.judge(found)
+    lenient.judge(found, repeats=True)
+    assert (strict.is_green, lenient.is_green) == (False, True)
+
+
+def test_a_run_a_millisecond_before_its_time_is_early(good: History) -> None:
+    hasty = [replace(good.effects[0], mono=(BEGAN + 2 * SECOND - 1000 - CLOCK) * 1000), *good.effects[1:]]
+    assert faults_of(judge(replace(good, effects=hasty))) == {"early"}
+    delayed = effect("begin", "delayed", BEGAN + SECOND, key="delayed:1")
+    told = success("delayed", BEGAN, key="delayed:1")
+    asked = {"delayed:1": BEGAN + SECOND + 1000}
+    found = judge(replace(good, effects=[*good.effects, delayed], recorded=[*good.recorded, told], asked=asked))
+    assert faults_of(found) == {"early"}
+
+
+def test_an_accepted_run_that_is_nowhere_is_lost(good: History) -> None:
+    assert faults_of(judge(replace(good, asked={"delayed:1": BEGAN}))) == {"lost"}
+
+
+def test_a_write_of_a_copy_whose_successor_has_begun_counts_and_must_be_refused(good: History) -> None:
+    def copy(answer: str) -> list[Effect]:
+        at = BEGAN + 20 * SECOND
+        return [
+            effect("begin", "long", at, key="long:1", fence=1),
+            effect("begin", "long", at + 100, key="long:1", fence=2),
+            effect("asked", "long", at + 200, key="long:1", fence=1),
+            effect(answer, "long", at + 300, key="long:1", fence=1),
+        ]
+
+    told = success("long", BEGAN, key="long:1", attempts=((1, "lost"), (2, "success")))
+    history = replace(good, recorded=[*good.recorded, told])
+    refused = judge(replace(history, effects=[*good.effects, *copy("refused")]))
+    accepted = judge(replace(history, effects=[*good.effects, *copy("accepted")]))
+    assert (refused.stale_attempted, refused.stale_refused, faults_of(refused)) == (1, 1, {"explained"})
+    assert faults_of(accepted) == {"explained", "stale_accepted"}
+
+
+def test_after_a_gap_each_policy_is_held_to_its_word() -> None:
+    gap = Gap(since=BEGAN, until=BEGAN + 7 * SECOND, looked=BEGAN + 7 * SECOND + 900_000)
+    missed = expected(gap.since, gap.until, 2 * SECOND)
+    back = BEGAN + 7_100_000
+
+    def history(ran: dict[str, list[int]], verdicts: dict[str, str]) -> History:
+        effects = [effect("begin", job, back, key=f"{job}:{moment(due)}") for job, dues in ran.items() for due in dues]
+        recorded = [
+            success(job, due)
+            if due in ran[job]
+            else success(job, due, state="SKIPPED", verdict=verdicts.get(job, ""), why="Because.")
+            for job in ran
+            for due in missed
+        ]
+        return History(effects=effects, recorded=recorded, since=gap.since, until=gap.until, ahead=CLOCK, gap=gap)
+
+    right = {"tick": missed, "latest": missed[-1:], "skip": missed[-1:]}
+    words = {"latest": "skip_superseded", "skip": "skip_expired"}
+    assert faults_of(judge(history(right, words))) == set()
+    for wrong in ({"tick": missed[1:]}, {"latest": missed}, {"latest": []}, {"skip": missed}):
+        assert "off_policy" in faults_of(judge(history({**right, **wrong}, {**words, "tick": "skip_expired"}))), wrong
+    assert "off_policy" in faults_of(judge(history(right, {**words, "latest": "skip_window"})))
+
+
+def test_a_figure_beyond_its_bound_is_red() -> None:
+    outcome = Outcome(cell="F2", store="sqlite")
+    outcome.within("takeover", 4.4, 4.5)
+    assert outcome.is_green
+    outcome.within("back", 1.01, 1.0)
+    assert not outcome.is_green
+    assert outcome.worst is not None
+    assert outcome.worst.name == "back"
+
+
+def test_an_effect_is_read_as_it_was_written() -> None:
+    one = parse("7 8 9 begin tick tick:x r1 5 2")
+    assert (one.mono, one.wall, one.pid, one.phase, one.key, one.fence, one.attempt) == (
+        7,
+        8,
+        9,
+        "begin",
+        "tick:x",
+        5,
+        2,
+    )
+
+
+def test_a_clock_plan_is_read() -> None:
+    steps, drift, fixed = read_plan("0@0,300@2,-300@4"), read_plan("drift:0.02"), read_plan("-5")
+    assert [steps(age) for age in (0, 1.9, 2, 5)] == [0, 0, 300, -300]
+    assert drift(10) == pytest.approx(0.2)
+    assert fixed(0) == fixed(99) == -5
+
+
+def test_the_judge_knows_nothing_of_what_it_judges() -> None:
+    for name in ("checker.py", "effects.py", "figures.py"):
+        tree = ast.parse((ROOT / "faults" / name).read_text(encoding="utf-8"))
+        imported = {
+            name
+            for node in ast.walk(tree)
+            for name in (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+        }
+        assert not any(name.startswith("noonmark") for name in imported), name

@@ -1,0 +1,92 @@
+"""The checkers find what is wrong, each in its field, and say nothing where all is well."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from noonmark.core.model import MINUTE
+from noonmark.engine import runs
+from noonmark.sim.checkers import CHECKERS
+from noonmark.sim.mutants.__main__ import DRAWN, MUTANTS, hunt
+from noonmark.sim.mutants.plant import Planter, planted
+from noonmark.sim.plan import draw
+from noonmark.sim.run import run_plan, run_seed
+from noonmark.stores.memory import settling
+
+WORLDS = 4
+BY_NAME = {mutant.name: mutant for mutant in MUTANTS}
+
+
+def test_a_world_that_goes_well_is_found_good_and_was_looked_at() -> None:
+    proofs: Counter[str] = Counter()
+    for seed in (0, 1, 2):
+        outcome = run_seed(seed, length=55 * MINUTE)
+        assert not outcome.violations
+        assert not outcome.error
+        proofs.update(outcome.proofs)
+    looked = {name.partition(":")[0] for name in proofs}
+    assert looked == {make.name for make in CHECKERS}, "a checker slept"
+
+
+@pytest.mark.parametrize(
+    ("name", "finder"),
+    [
+        ("a fence is issued twice", "leases"),
+        ("what is held is taken", "leases"),
+        ("a start is answered, and not recorded", "effects"),
+        ("windows are not looked at", "effects"),
+        ("a key yields to everybody", "keys"),
+        ("alerts are not raised", "lifecycle"),
+        ("every missed moment runs, although only the latest is wanted", "occurrences"),
+        ("an edit leaves the moments of the rule before", "occurrences"),
+        ("some of what was acknowledged is lost", "acknowledged"),
+        ("steps are forgotten", "steps"),
+        ("leases are not renewed", "liveness"),
+        ("a slot is never freed", "reasons"),
+        ("ends of attempts are not recorded", "explain"),
+        ("request ids are forgotten", "stale"),
+    ],
+)
+def test_a_planted_bug_is_found_by_whoever_watches_its_field(name: str, finder: str) -> None:
+    found = hunt(BY_NAME[name], seeds=WORLDS)
+    assert found.checker == finder, found
+
+
+def test_there_are_many_planted_bugs_and_each_can_live_somewhere() -> None:
+    assert len(BY_NAME) == len(MUTANTS) >= 30
+    homeless = [
+        mutant.name
+        for mutant in MUTANTS
+        if not any(mutant.needs.fits(draw(seed, length=int(mutant.hours * 60) * MINUTE)) for seed in range(DRAWN))
+    ]
+    assert not homeless
+
+
+@pytest.mark.parametrize("name", ["an outcome is accepted whatever its fence", "trust outlives the lease"])
+def test_a_bug_is_pulled_out_again_whatever_happens(name: str) -> None:
+    before = (settling.settle, runs.trust_end)
+
+    def fail() -> None:
+        with planted(BY_NAME[name]):
+            assert before != (settling.settle, runs.trust_end)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert before == (settling.settle, runs.trust_end)
+
+
+def test_what_cannot_be_planted_leaves_nothing_behind() -> None:
+    planter = Planter()
+    with pytest.raises(KeyError):
+        planter.put(settling, "no_such_verb", None)
+    planter.pull()
+    assert not hasattr(settling, "no_such_verb")
+
+
+def test_nobody_is_blamed_for_a_world_without_a_checker() -> None:
+    outcome = run_plan(draw(0, length=35 * MINUTE), lambda _: [])
+    assert outcome.is_good
+    assert not outcome.proofs
