@@ -308,8 +308,7 @@ class PostgresStore:
 
     def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
         """Judge what a writer remembers; see ``ports/rollback.py``."""
-        fixed = self._fixed(at)
-        proof = self._run(self._pool, lambda session: proving.prove(session, self._store_id, claim, fixed))
+        proof = self._run(self._pool, lambda session: proving.prove(session, self._store_id, claim, self._fixed(at)))
         self._serving = proof.serving.identity
         return proof
 
