@@ -12,7 +12,7 @@ RUN pip install --no-cache-dir --constraint constraints.txt '.[postgres,redis]' 
  && install --directory --owner=noonmark /data
 
 USER noonmark
-ENV RESEARCHCOPILOT_CORPUS=/app/docs RESEARCHCOPILOT_DATA=/data
+ENV RESEARCHCOPILOT_CORPUS=/app/docs RESEARCHCOPILOT_DATA=/data NOONMARK_STATE=/data/state
 VOLUME /data
 # noonmark takes SIGTERM as: take nothing new, let runs finish, hand the rest back.
 STOPSIGNAL SIGTERM

@@ -16,6 +16,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from noonmark.core.model import Micros, Taken
 from noonmark.ports.clock import Clock
+from noonmark.ports.rollback import Guarded
 from noonmark.ports.store import Capability, Store, StoreUnreachable, StoreUnusable
 from noonmark.stores.memory import MemoryStore
 from noonmark.testing.conformance import Case, Harness, cases
@@ -106,8 +107,9 @@ def test_every_verb_and_read_of_the_port_can_fail(fault: Fault) -> None:
 
     for case in cases():
         case.run(Harness(Persistent(Unreliable(MemoryStore(), noted))))
-    local = {"url", "capabilities", "listen", "close"}
-    assert planned == {name for name in vars(Store) if not name.startswith("_")} - local
+    local = {"url", "capabilities", "listen", "close", "identity", "store_id"}
+    wanted = {name for port in (Store, Guarded) for name in vars(port) if not name.startswith("_")}
+    assert planned == wanted - local
 
 
 def test_who_persists_gives_up_when_told_so_and_never_argues_with_a_store_that_cannot_serve() -> None:

@@ -29,8 +29,8 @@ def lot(found: Foreseen, name: str) -> Lot:
 
 
 def test_without_faults_every_moment_of_the_rules_is_on_time() -> None:
-    found = simulate([REPORT, INDEX], Wish(start=START, length=DAY))
-    assert lot(found, "index").due == 96
+    found = simulate([REPORT, INDEX], Wish(start=START, length=DAY // 2))
+    assert lot(found, "index").due == 48
     assert not lot(found, "index").outcomes.keys() - {"on_time", "running", "due"}
     assert lot(found, "report").outcomes == {"on_time": 1}
     assert not found.faults

@@ -201,18 +201,17 @@ class ChainedStore:
         assert self._witness is not None
         if self._witness.is_blind:
             return
-        outcomes = []
+        outcomes, row_of, last = [], self._row_of, self._epoch_at
         for item, answer in zip(items, answers, strict=True):
             outcome = _OUTCOMES.get(item.event)
-            row = self._row_of(item.occurrence_id) if outcome is not None else None
+            row = row_of(item.occurrence_id) if outcome is not None else None
             if row is None:
                 continue
-            is_refused = answer.outcome == "stale" and (row.started_at or 0) < self._epoch_at
-            if answer.outcome == "applied" or is_refused:
+            if answer.outcome == "applied" or (answer.outcome == "stale" and (row.started_at or 0) < last):
                 outcomes.append(
                     (
                         row.id, row.job, row.subject, row.identity, row.key, row.scheduled_for, row.business_date,
-                        row.origin.value, outcome, item.fence,
+                        row.origin, outcome, item.fence,
                     )
                 )  # fmt: skip
         self._witness.record(link.seq, link.hash, at, outcomes)

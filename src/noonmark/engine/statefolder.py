@@ -93,9 +93,9 @@ class Witness:
         with self._trying():
             if self._journal is None:
                 self._open_journal(self._place)
-            line = json.dumps({"seq": seq, "hash": hash_, "at": at, "outcomes": outcomes}, ensure_ascii=False) + "\n"
             assert self._journal is not None
-            self._written += os.write(self._journal, line.encode("utf-8", "backslashreplace"))
+            line = json.dumps({"seq": seq, "hash": hash_, "at": at, "outcomes": outcomes})  # ASCII: twice as fast
+            self._written += os.write(self._journal, f"{line}\n".encode("ascii"))
             if self._written > JOURNAL_HALF:
                 os.close(self._journal)
                 self._journal = None

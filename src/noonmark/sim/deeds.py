@@ -11,12 +11,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from noonmark.core.codec import job_from_text
 from noonmark.core.model import MINUTE, SECOND, Act, Cron, Every, Fact, Job, Micros, NewOccurrence, Origin, Query, State
 from noonmark.core.series import row_for_call, row_for_event
-from noonmark.ports.store import StoreError
+from noonmark.engine.mending import release
+from noonmark.ports.store import StoreError, StoreUnreachable
 from noonmark.sim.plan import Deed
 from noonmark.sim.store import Link
 
@@ -129,6 +131,18 @@ class Outsiders:
         for row in failed[:3]:
             act = Act(kind="retry", actor="ada", occurrence_id=row.id, reason="it was the weather")
             self._ask(replace(deed, number=row.id), lambda _, request, act=act: self.link.act(request, act))  # type: ignore[misc]
+
+    def release(self) -> None:
+        """Let go what a rollback of the store holds, knowing that some of it may run again."""
+        numbers = count()
+
+        def verb(_deed: Deed, request: str) -> Any:
+            found = release(self.link, lambda: f"{request} {next(numbers)}", actor="ada", reason="looked through")
+            if found is not None and found.left:
+                raise StoreUnreachable("some of it a worker has to look at first: again")
+            return found
+
+        self._ask(Deed(at=0, kind="release", what=""), verb)
 
     def edit(self, deed: Deed) -> None:
         """Deploy another rule, machine by machine."""

@@ -234,7 +234,7 @@ _KINDS: dict[str, tuple[float, _Make]] = {
     "locks away": (2, lambda d, at, n: f.LocksAway(at=at, length=_length(d, 5, 40))),  # noqa: ARG005
     "failover": (1, lambda d, at, n: f.Failover(at=at, lose=d.randrange(0, 40))),  # noqa: ARG005
 }
-LOSSY_SHARE = 0.0
+LOSSY_SHARE = 0.1
 """Of the seeds: worlds whose store loses what it acknowledged."""
 
 

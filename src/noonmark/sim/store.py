@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 from noonmark.core.model import Micros
 from noonmark.engine.errors import GateClosed
 from noonmark.ports.clock import Clock
+from noonmark.ports.rollback import ChainBroken
 from noonmark.ports.store import Store, StoreUnreachable
 from noonmark.sim.history import Call
 from noonmark.stores.memory import MemoryStore
@@ -25,7 +26,9 @@ from noonmark.testing.faults import Through
 P = ParamSpec("P")
 T = TypeVar("T")
 
-READS = frozenset({"now", "facts", "occurrences", "story", "jobs", "workers", "tallies"})
+READS = frozenset(
+    {"now", "facts", "occurrences", "story", "jobs", "workers", "tallies", "writers", "identity", "store_id"}
+)
 LAG = 64
 """How many writes a standby may lie behind at most."""
 
@@ -37,7 +40,7 @@ class Cluster(Through):
         self._clock = clock
         self._listeners: list[Callable[[], None]] = []
         self._primary = MemoryStore(clock)
-        self._standby = MemoryStore(clock) if has_standby else None
+        self._standby = _copy(self._primary, clock) if has_standby else None
         self._behind: deque[tuple[str, tuple[Any, ...], dict[str, Any]]] = deque()
         self.failovers: list[tuple[Micros, int]] = []
         super().__init__(self._primary)
@@ -53,6 +56,7 @@ class Cluster(Through):
         self._behind.clear()
         self._primary.close()
         self._primary, self._standby = self._standby, _copy(self._standby, self._clock)
+        self._primary._serving = f"server {len(self.failovers) + 2}"
         self.inner = self._primary
         self._primary.listen(self._tell)
         self.failovers.append((self._primary.now(), lost))
@@ -84,7 +88,7 @@ class Cluster(Through):
         name, args, kwargs = self._behind.popleft()
         try:
             getattr(self._standby, name)(*args, **kwargs)
-        except ValueError:  # the primary refused it as well
+        except (ValueError, ChainBroken):  # the primary refused it as well
             return
 
 
@@ -93,6 +97,7 @@ def _copy(store: MemoryStore, clock: Clock) -> MemoryStore:
     twin = MemoryStore(clock)
     twin._tables = copy.deepcopy(store._tables)
     twin._answers = dict(store._answers)
+    twin._id = store._id
     twin._epoch, twin._boot_id = store._epoch, store._boot_id
     return twin
 

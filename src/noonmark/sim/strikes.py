@@ -9,12 +9,16 @@ import random
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from noonmark.core.model import Micros
+from noonmark.core.model import MINUTE, Micros
 from noonmark.sim import faults as f
 from noonmark.sim.store import hears_all, no_fate
 
 if TYPE_CHECKING:
     from noonmark.sim.world import SimWorld
+
+
+RELEASE_AFTER: Micros = 10 * MINUTE
+"""So long after a failover a person lets go what is held."""
 
 
 def strike(world: SimWorld, fault: f.AnyFault) -> None:
@@ -117,6 +121,7 @@ def _slow(world: SimWorld, fault: f.Slow) -> None:
 def _failover(world: SimWorld, fault: f.Failover) -> None:
     world.struck("failover")
     world.cluster.failover(fault.lose)
+    world.after(RELEASE_AFTER, world.outside.release)
 
 
 def _lock_taken(world: SimWorld, fault: f.LockTaken) -> None:

@@ -17,10 +17,12 @@ from noonmark.core import times
 from noonmark.core.model import DAY, SECOND, Job, Micros
 from noonmark.engine import points
 from noonmark.engine.points import Point
+from noonmark.engine.statefolder import StateFolder
 from noonmark.ports.store import Store, StoreUnreachable
 from noonmark.sim import faults as f
 from noonmark.sim.deeds import Outsiders
 from noonmark.sim.history import Call, Checker, Effect, History, Violation
+from noonmark.sim.memory import MachineMemory
 from noonmark.sim.plan import QUIET, Plan
 from noonmark.sim.store import Cluster, Link, Wire, no_fate
 from noonmark.sim.strikes import strike
@@ -42,6 +44,7 @@ class Machine:
     jobs: dict[str, tuple[Job, Callable[..., Any]]]
     latency: Micros
     traps: list[f.AtPoint]
+    memory: MachineMemory
     link: Link | None = None  # of the process that runs there
     paused_until: Micros = 0
     comes_back_at: Micros | None = None
@@ -91,9 +94,13 @@ class SimWorld(World):
         return times.business_date(self.plan.start + number * DAY, job.tz, job.business_date)
 
     def _machine(self, number: int) -> Machine:
-        del number
         return Machine(
-            clock=ReplicaClock(self.clock), wire=Wire(), jobs=dict(self.jobs), latency=self.latency, traps=[]
+            clock=ReplicaClock(self.clock),
+            wire=Wire(),
+            jobs=dict(self.jobs),
+            latency=self.latency,
+            traps=[],
+            memory=MachineMemory(f"machine-{number}"),
         )
 
     def clock_of(self, number: int) -> ReplicaClock:
@@ -103,6 +110,10 @@ class SimWorld(World):
     def order_of(self, number: int, incarnation: int) -> random.Random | None:
         """Return the dice of the ready queue."""
         return random.Random(f"{self.seed}/{number}/{incarnation}/order") if self.plan.in_any_order else None
+
+    def state_of(self, number: int) -> StateFolder:
+        """Return the machine's memory."""
+        return self.machines[number].memory
 
     def store_for(self, replica: Replica) -> Store:
         """Return a process's own way to the cluster, which dies with it."""

@@ -22,6 +22,7 @@ from noonmark.engine.callbacks import Callbacks
 from noonmark.engine.loop import Engine
 from noonmark.engine.registry import Registry
 from noonmark.engine.signals import Happening
+from noonmark.engine.statefolder import StateFolder
 from noonmark.ports.store import Store
 from noonmark.stores.memory import MemoryStore
 from noonmark.testing.clock import ReplicaClock, VirtualClock
@@ -83,6 +84,7 @@ class Replica:
             expect_renewal=lambda _: self._hint.set(),
             lock_source=self.locks,
             inline_locks=True,
+            state=world.state_of(number),
         )
         callbacks = Callbacks(store, self.gate, self.info.id, self.clock, self.engine.store_now)
         self.engine.bind(InlineExecutor(self.engine.inbox, callbacks))
@@ -184,6 +186,10 @@ class World:
 
     def order_of(self, number: int, incarnation: int) -> random.Random | None:  # noqa: ARG002
         """Return the dice that choose what comes first of all that is ready at one instant; None = as it came."""
+        return None
+
+    def state_of(self, number: int) -> StateFolder | None:  # noqa: ARG002
+        """Return what the machine of a replica remembers across restarts; None = nothing."""
         return None
 
     def store_for(self, replica: Replica) -> Store:  # noqa: ARG002

@@ -115,7 +115,8 @@ class Troupe:
         self.gone: set[str] = set()
         own = str(Path(__file__).resolve().parents[3])
         path = os.pathsep.join(filter(None, [str(app), own, os.environ.get("PYTHONPATH", "")]))
-        self._environment = {**os.environ, **environment, "PYTHONPATH": path}
+        remembers = {"NOONMARK_STATE": str(folder / "state")}  # and no demo leaves anything in the user's own
+        self._environment = {**os.environ, **environment, **remembers, "PYTHONPATH": path}
 
     def start(self) -> None:
         """Start every worker."""

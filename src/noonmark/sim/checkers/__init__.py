@@ -14,6 +14,7 @@ from noonmark.sim.checkers.lifecycle import LifeCycle
 from noonmark.sim.checkers.liveness import Liveness
 from noonmark.sim.checkers.occurrences import Occurrences
 from noonmark.sim.checkers.reasons import Reasons
+from noonmark.sim.checkers.rollbacks import Rollbacks
 from noonmark.sim.checkers.stale import Stale
 from noonmark.sim.checkers.steps import Steps
 from noonmark.sim.history import Checker
@@ -21,10 +22,28 @@ from noonmark.sim.history import Checker
 if TYPE_CHECKING:
     from noonmark.sim.world import SimWorld
 
-CHECKERS = (Leases, Stale, Effects, Keys, LifeCycle, Occurrences, Acknowledged, Steps, Liveness, Reasons, Explain)
+CHECKERS = (
+    Leases,
+    Stale,
+    Effects,
+    Keys,
+    LifeCycle,
+    Occurrences,
+    Acknowledged,
+    Steps,
+    Liveness,
+    Reasons,
+    Explain,
+    Rollbacks,
+)
+
+LOSSY = (Rollbacks, Explain)
 
 
 def make_checkers(world: SimWorld) -> list[Checker]:
     """Return every checker, fresh, for one world; the first keeps what the others judge by."""
     ground = Ground(world)
+    if world.plan.is_lossy:
+        # The others judge by the store's own past, which such a store forgets; see ``rollbacks``.
+        return [ground, *(make(world, ground) for make in LOSSY)]
     return [ground, *(make(world, ground) for make in CHECKERS)]

@@ -17,10 +17,12 @@ SERVING = "memory"
 """This process's memory is never served by anybody else."""
 
 
-def check(tables: Tables, link: ChainLink | None) -> None:
-    """Refuse a link that does not follow the head of its writer."""
+def check(tables: Tables, link: ChainLink | None, serving: str) -> None:
+    """Refuse a link that does not follow the head of its writer, or that was made for another server."""
     if link is None:
         return
+    if link.serving not in ("", serving):
+        raise ChainBroken(link.writer)
     head = tables.writers.get(link.writer)
     if head is None or head.hash not in (link.before, link.hash):
         raise ChainBroken(link.writer)
@@ -39,7 +41,7 @@ def append(tables: Tables, link: ChainLink | None, now: Micros) -> None:
     kept.pop(link.seq - rollback.LINKS_KEPT, None)
 
 
-def prove(tables: Tables, store: str, claim: Claim, now: Micros) -> Proof:
+def prove(tables: Tables, store: str, claim: Claim, now: Micros, serving: str) -> Proof:
     """Judge a claim and act on it."""
     receipt = claim.receipt
     beat = tables.workers.get(receipt.worker) if receipt is not None else None
@@ -54,7 +56,7 @@ def prove(tables: Tables, store: str, claim: Claim, now: Micros) -> Proof:
             rollbacks=tables.facts[rollback.FACT].value if rollback.FACT in tables.facts else None,
             serving=tables.serving,
         ),
-        SERVING,
+        serving,
         now,
     )
     tables.writers[claim.writer] = judged.writer

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
+from noonmark.core import wellformed
 from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import (
     Act,
@@ -37,15 +38,6 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
-from noonmark.core.wellformed import (
-    check_act,
-    check_changes,
-    check_facts,
-    check_note,
-    check_rows,
-    check_settlements,
-    check_worker,
-)
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.doctor import Finding
@@ -71,6 +63,7 @@ class MemoryStore:
         self._lock = threading.RLock()
         self._tables = Tables()
         self._id = uuid.uuid4().hex
+        self._serving = ""
         self._answers: dict[tuple[str, str], tuple[Micros, Any]] = {}
         self._listeners: list[Callable[[], None]] = []
 
@@ -95,7 +88,7 @@ class MemoryStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        check_rows(rows)
+        wellformed.check_rows(rows)
         return self._once("add", request_id, at, lambda now: [self._add(new, now) for new in rows])
 
     def _add(self, new: NewOccurrence, now: Micros) -> Added:
@@ -120,7 +113,7 @@ class MemoryStore:
 
         def run(now: Micros) -> Taken:
             if link is not None and taking.has_due(self._tables, worker, limit, now):
-                proving.check(self._tables, link)
+                proving.check(self._tables, link, self.identity())
             taken = taking.take(self._tables, worker, limit=limit, runnable=runnable, look_lease=look_lease, now=now)
             if any(not row.looking for row in taken.rows):
                 proving.append(self._tables, link, now)
@@ -138,10 +131,10 @@ class MemoryStore:
         link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        check_settlements(items)
+        wellformed.check_settlements(items)
 
         def run(now: Micros) -> list[Settled]:
-            proving.check(self._tables, link)
+            proving.check(self._tables, link, self.identity())
             answers = [settling.settle(self._tables, worker, item, now) for item in items]
             proving.append(self._tables, link, now)
             return answers
@@ -164,13 +157,13 @@ class MemoryStore:
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
-        check_facts(facts)
+        wellformed.check_facts(facts)
         writes = [FactWrite(name=fact.name, value=fact.value, actor=fact.actor) for fact in facts]
         return self._once("signal", request_id, at, lambda now: [self._tables.set_fact(write, now) for write in writes])
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
-        check_worker(worker)
+        wellformed.check_worker(worker)
         with self._lock:
             now = self.now() if at is None else at
             known = self._tables.workers.get(worker.id)
@@ -185,7 +178,7 @@ class MemoryStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        check_changes(changes, actor)
+        wellformed.check_changes(changes, actor)
         return self._once(
             "activate",
             request_id,
@@ -195,14 +188,14 @@ class MemoryStore:
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        check_act(act)
+        wellformed.check_act(act)
         return self._once("act", request_id, at, lambda now: acting.act(self._tables, request_id, act, now))
 
     def note_if_held(
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
-        check_note(note)
+        wellformed.check_note(note)
         with self._lock:
             now = self.now() if at is None else at
             if not self._holds(worker, occurrence_id, fence):
@@ -253,13 +246,13 @@ class MemoryStore:
     # -- the guard (see ports.rollback) ----------------------------------------------------------
 
     def identity(self) -> str:
-        """Return who serves it: nobody else ever does."""
-        return proving.SERVING
+        """Return who serves it: nobody else ever does, but in a simulated failover."""
+        return self._serving or proving.SERVING
 
     def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
         """Judge what a writer remembers; see ``ports/rollback.py``."""
         with self._lock:
-            proof = proving.prove(self._tables, self._id, claim, self.now() if at is None else at)
+            proof = proving.prove(self._tables, self._id, claim, self.now() if at is None else at, self.identity())
             listeners = list(self._listeners) if self._tables.wakes else []
         for tell in listeners:
             tell()

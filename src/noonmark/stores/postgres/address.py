@@ -96,7 +96,7 @@ def parse(url: str) -> Address:
     given = parse_qsl(query, keep_blank_values=True)
     own = {name: value for name, value in given if name in _OWN}
     rest = [(name, value) for name, value in given if name not in _OWN]
-    _refuse_unknown(name for name, _ in rest)
+    _refuse_unknown(url, [name for name, _ in rest])
     place = head.partition("://")[2]
     plain = f"postgresql://{place}" + (f"?{urlencode(rest, quote_via=quote)}" if rest else "")
     try:
@@ -141,10 +141,12 @@ def _count(own: dict[str, str]) -> int:
     return size
 
 
-def _refuse_unknown(names: Iterable[str]) -> None:
+def _refuse_unknown(url: str, names: Iterable[str]) -> None:
     known = [*_OWN, *(option.keyword.decode() for option in Conninfo.get_defaults() if option.dispchar != b"D")]
     for name in names:
         if name not in known and name != "ssl":  # libpq takes ssl=true for sslmode=require
+            if may_cut_a_password(url):  # then the name may be half of it
+                raise StoreUrlError(CUT_PASSWORD)
             close = difflib.get_close_matches(name, known, n=1)
             meant = f"did you mean {close[0]}? " if close else ""
             raise StoreUrlError(f'postgresql has no option "{name}"; {meant}known: {", ".join(known)}')

@@ -77,8 +77,7 @@ class PostgresStore:
         create: make the schema where there is none.
 
     Raises:
-        StoreUnusable, StoreUnreachable: a person must act first, or the server is away; the message says how.
-        StoreAbsent: there is none, and none was to be made.
+        StoreUnusable, StoreUnreachable, StoreAbsent: a person must act, the server is away, there is none to open.
     """
 
     def __init__(self, address: Address, *, clock: Clock | None = None, create: bool = True) -> None:
@@ -309,8 +308,7 @@ class PostgresStore:
 
     def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
         """Judge what a writer remembers; see ``ports/rollback.py``."""
-        fixed = self._fixed(at)
-        proof = self._run(self._pool, lambda session: proving.prove(session, self._store_id, claim, fixed))
+        proof = self._run(self._pool, lambda session: proving.prove(session, self._store_id, claim, self._fixed(at)))
         self._serving = proof.serving.identity
         return proof
 

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from noonmark.core import remembered
+from noonmark.core import remembered, wellformed
 from noonmark.core.model import (
     Act,
     Acted,
@@ -35,15 +35,6 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
-from noonmark.core.wellformed import (
-    check_act,
-    check_changes,
-    check_facts,
-    check_note,
-    check_rows,
-    check_settlements,
-    check_worker,
-)
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Finding
@@ -114,7 +105,7 @@ class RedisStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        check_rows(rows)
+        wellformed.check_rows(rows)
         texts: list[str] = []
         answers = self._once("add", request_id, at, wire.new_rows(rows, texts), texts)
         return [wire.added(answer) for answer in answers]
@@ -158,7 +149,7 @@ class RedisStore:
         link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        check_settlements(items)
+        wellformed.check_settlements(items)
         texts: list[str] = []
         about = [worker, [wire.settlement(item, texts) for item in items], proving.plain(link)]
         reply = self._write("settle", f"settle:{request_id}", at, about, texts)
@@ -173,13 +164,13 @@ class RedisStore:
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
-        check_facts(facts)
+        wellformed.check_facts(facts)
         about = [[fact.name, wire.fact_text(fact.value), fact.actor] for fact in facts]
         return list(self._once("signal", request_id, at, about, ()))
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
-        check_worker(worker)
+        wellformed.check_worker(worker)
         about = [worker.id, ttl, worker.started_at, int(worker.ended_at is not None)]
         return int(self._write("heartbeat", "", at, about, (wire.card(worker),), urgent=True)[1])
 
@@ -187,14 +178,14 @@ class RedisStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        check_changes(changes, actor)
+        wellformed.check_changes(changes, actor)
         texts: list[str] = []
         about = [actor, [wire.activation(change, texts) for change in changes]]
         return [wire.job_row(answer) for answer in self._once("activate", request_id, at, about, texts)]
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        check_act(act)
+        wellformed.check_act(act)
         texts: list[str] = []
         detail = json.dumps({"by": act.actor, "reason": act.reason}, ensure_ascii=False)
         holding = wire.new_row(wire.holding(request_id, act), texts) if act.kind == "cancel" and act.key else None
@@ -208,7 +199,7 @@ class RedisStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
-        check_note(note)
+        wellformed.check_note(note)
         about = [worker, occurrence_id, fence, note.kind, note.name]
         return bool(self._write("note", "", at, about, (note.value,))[1])
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from noonmark.core import remembered
+from noonmark.core import remembered, wellformed
 from noonmark.core.model import (
     Act,
     Acted,
@@ -36,15 +36,6 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
-from noonmark.core.wellformed import (
-    check_act,
-    check_changes,
-    check_facts,
-    check_note,
-    check_rows,
-    check_settlements,
-    check_worker,
-)
 from noonmark.ports.archive import Import, Page
 from noonmark.ports.clock import Clock, SystemClock
 from noonmark.ports.doctor import Finding
@@ -144,7 +135,7 @@ class SqliteStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        check_rows(rows)
+        wellformed.check_rows(rows)
         return self._once(
             f"add:{request_id}",
             at,
@@ -155,7 +146,7 @@ class SqliteStore:
 
     def add_within(self, connection: object, request_id: str, rows: Sequence[NewOccurrence]) -> list[Added]:
         """Do what ``add`` does inside the caller's transaction; see ``ports.store.CallerTransactions``."""
-        check_rows(rows)
+        wellformed.check_rows(rows)
         name = f"add:{request_id}"
         with errors.translating(str(self._path)), caller.joined(connection, self._path, self._driver) as own:
             tx = self._main.transaction(own)
@@ -219,7 +210,7 @@ class SqliteStore:
         link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        check_settlements(items)
+        wellformed.check_settlements(items)
         return self._once(
             f"settle:{request_id}",
             at,
@@ -235,7 +226,7 @@ class SqliteStore:
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
-        check_facts(facts)
+        wellformed.check_facts(facts)
         return self._once(
             f"signal:{request_id}",
             at,
@@ -246,7 +237,7 @@ class SqliteStore:
 
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
-        check_worker(worker)
+        wellformed.check_worker(worker)
         with self._write(self._urgent, at) as tx:
             return _leases.heartbeat(tx, self._clock, worker, ttl)
 
@@ -254,7 +245,7 @@ class SqliteStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        check_changes(changes, actor)
+        wellformed.check_changes(changes, actor)
         return self._once(
             f"activate:{request_id}",
             at,
@@ -265,7 +256,7 @@ class SqliteStore:
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        check_act(act)
+        wellformed.check_act(act)
         return self._once(
             f"act:{request_id}",
             at,
@@ -278,7 +269,7 @@ class SqliteStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
-        check_note(note)
+        wellformed.check_note(note)
         with self._write(self._main, at) as tx:
             return _leases.note_if_held(tx, worker, occurrence_id, fence, note)
 

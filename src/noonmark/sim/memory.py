@@ -1,0 +1,47 @@
+"""What a machine of a simulated world remembers across its processes: the receipts of its writer, without files.
+
+Rule of the file: as the state folder of production, but nothing here touches a disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from noonmark.core.model import Micros
+from noonmark.core.model.rollback import Receipt
+from noonmark.engine.statefolder import StateFolder, Witness
+
+
+class MachineMemory(StateFolder):
+    """The state folder of one machine, on which one worker runs at a time."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(None)
+        self.name = name
+        self.receipt: Receipt | None = None
+
+    def open(self, store: str, worker: str) -> Witness:  # noqa: ARG002
+        """Become the machine's one writer."""
+        return _Remembering(self)
+
+    def others(self, store: str) -> Iterator[Witness]:  # noqa: ARG002
+        """Yield nobody: there is one writer."""
+        return iter(())
+
+
+class _Remembering(Witness):
+    def __init__(self, machine: MachineMemory) -> None:
+        super().__init__(machine.name, None, None)
+        self._machine = machine
+        self.receipt = machine.receipt
+
+    @property
+    def is_blind(self) -> bool:
+        return False
+
+    def keep(self, receipt: Receipt) -> None:
+        self.receipt = self._machine.receipt = receipt
+
+    def record(self, seq: int, hash_: str, at: Micros, outcomes: Sequence[Sequence[Any]]) -> None:
+        """Keep no journal: nobody imports it here."""
