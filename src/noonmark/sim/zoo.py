@@ -175,7 +175,9 @@ def hanging(dice: random.Random, start: Micros) -> Specimen:
 def poison(dice: random.Random, start: Micros) -> Specimen:
     """It takes its worker with it; after some of that a person must look."""
     del start
-    rule = _job(dice, "poison", Manual(), key="poison:{params.order}", max_takeovers=dice.choice((1, 2)))
+    rule = _job(
+        dice, "poison", Manual(), key="poison:{params.order}", max_takeovers=dice.choice((1, 2)), on_rollback="run"
+    )
     return Specimen(job=rule, body=_body(dice, kills=0.8), feeds=("seldom",))
 
 
