@@ -22,12 +22,13 @@ BY_NAME = {mutant.name: mutant for mutant in MUTANTS}
 def test_a_world_that_goes_well_is_found_good_and_was_looked_at() -> None:
     proofs: Counter[str] = Counter()
     for seed in (0, 1, 2):
+        assert not draw(seed, length=55 * MINUTE).is_lossy
         outcome = run_seed(seed, length=55 * MINUTE)
         assert not outcome.violations
         assert not outcome.error
         proofs.update(outcome.proofs)
     looked = {name.partition(":")[0] for name in proofs}
-    assert looked == {make.name for make in CHECKERS}, "a checker slept"
+    assert looked >= {make.name for make in CHECKERS} - {"rollbacks"}, "a checker slept"
 
 
 @pytest.mark.parametrize(
