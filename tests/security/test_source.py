@@ -13,6 +13,8 @@ import noonmark
 ROOT = Path(noonmark.__file__).parent
 FILES = sorted(path for path in ROOT.rglob("*.py"))
 FORBIDDEN_MODULES = frozenset({"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "jsonpickle", "yaml"})
+PLANTS_BUGS = "sim/exhaustive/mutants.py"
+"""Compiles functions of ours with one line changed, in tests of the tests; no text of anybody's reaches it."""
 COMPILED_FROM_OWN_FIELDS = frozenset({"stores/sqlite/rows.py", "stores/postgres/rows.py", "stores/redis/wire.py"})
 """They write out the assignments of a row; the text is made of the names of our own dataclass, before any store is open."""
 RUNS_THE_JOBS_OWN_SCRIPT = frozenset({"engine/child.py"})
@@ -48,13 +50,13 @@ def test_no_module_that_makes_objects_from_bytes_is_imported() -> None:
 
 def test_text_is_never_evaluated() -> None:
     found = {name for name, function, _ in calls() if function in ("eval", "builtins.eval", "compile", "__import__")}
-    assert found == set()
+    assert found == {PLANTS_BUGS}
 
 
 def test_the_only_code_that_is_compiled_is_made_of_our_own_field_names() -> None:
     found = {name for name, function, _ in calls() if function in ("exec", "builtins.exec")}
-    assert found == COMPILED_FROM_OWN_FIELDS
-    for name in found:
+    assert found == COMPILED_FROM_OWN_FIELDS | {PLANTS_BUGS}
+    for name in COMPILED_FROM_OWN_FIELDS:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert re.search(r"fields\(Occurrence\)", text), name
 

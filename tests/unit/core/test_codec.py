@@ -39,7 +39,7 @@ JSON = st.recursive(
 )
 TRIGGERS = st.one_of(
     st.builds(Cron, expression=TEXT, tz=TEXT),
-    st.builds(Every, period=MICROS, anchor=MICROS, tz=TEXT),
+    st.builds(Every, period=MICROS.filter(bool), anchor=MICROS, tz=TEXT),
     st.builds(At, moments=st.lists(TEXT, max_size=3).map(tuple), tz=TEXT),
     st.builds(OnEvent, name=TEXT, delay=MICROS, tz=TEXT),
     st.builds(Manual, tz=TEXT),

@@ -108,7 +108,7 @@ MUTANTS: Final = (
         place=_MEMORY + "settling:settle",
         old="if derives(item, row.job, row.subject) and not (row.frontier and _is_in_force(tables, row.job, item)):",
         new="if _passes_on(row, item) and not _is_in_force(tables, row.job, item):",
-        scene="overtaken", depth=7, law="I8",
+        scene="overtaken", depth=9, law="I8",
     ),
     Mutant(
         name="request ids are not looked up",
@@ -122,7 +122,7 @@ MUTANTS: Final = (
         place=_MEMORY + "tables:Tables.end",
         old="row = self.release_key(row)",
         new="pass",
-        scene="overtaken", depth=8, law="I1 keys",
+        scene="overtaken", depth=10, law="I1 keys",
     ),
     Mutant(
         name="a start claims no key",
