@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from noonmark.core import rollback
 from noonmark.core.model import Event, Query
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Call, Effect
@@ -52,9 +53,13 @@ class Rollbacks(Watch):
             return
         self.prove("failovers that lost something", len(lost))
         self.prove("successes that a failover could have lost", len(self._succeeded))
+        fact = self.world.cluster.facts([rollback.FACT])[rollback.FACT]
         for effect in self._repeated:
-            self.prove("repeats, each flagged")
             story = self.world.cluster.story(effect.occurrence_id)
             codes = {line.code for line in story.ledger} if story is not None else set()
-            if not codes & _FLAGS:
+            if codes & _FLAGS:
+                self.prove("repeats, each flagged")
+            elif story is not None and rollback.epoch_of(story.occurrence, fact) is not None:
+                self.prove("repeats that began before the loss was proved, each flagged by why")
+            else:
                 self.blame("S13", f"r{effect.occurrence_id} ({effect.key}) was repeated in silence; it was {codes}")
