@@ -287,7 +287,7 @@ def _contend(url: str, ended: threading.Event, log: Path) -> None:
     """Hold the lock for a moment, again and again, as a program that knows nothing of noonmark."""
     with redis.Redis.from_url(url) as client:
         turn = 0
-        while not ended.wait(0.8):
+        while not ended.wait(0.25):
             if acquire(client, "reindex", 5000, f"outsider-{turn}"):
                 _note(log, f"begin outsider-{turn} 0")
                 time.sleep(0.1)

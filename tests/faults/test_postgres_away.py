@@ -127,7 +127,7 @@ def test_a_listener_that_was_ended_is_missed_for_a_quarter_of_a_second_at_most(
     site: Site, admin: psycopg.Connection[Any]
 ) -> None:
     listening = f"FROM pg_stat_activity WHERE {OTHERS} AND query ILIKE 'listen%'"
-    assert number(admin, f"SELECT count(*) {listening}") >= 3
+    wait_for(lambda: number(admin, f"SELECT count(*) {listening}") >= 3, what="listeners")
     ended = number(admin, f"SELECT count(pg_terminate_backend(pid)) {listening}")
     assert ended >= 3
     for _ in range(5):
