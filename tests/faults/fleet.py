@@ -22,7 +22,7 @@ from noonmark.wiring import open_store
 HERE = Path(__file__).parent
 
 
-def wait_for(is_so: Callable[[], Any], *, at_most: float = 15.0, what: str = "it") -> Any:
+def wait_for(is_so: Callable[[], Any], *, at_most: float = 45.0, what: str = "it") -> Any:
     """Wait until something is so, and return it."""
     end = time.monotonic() + at_most
     while not (found := is_so()):

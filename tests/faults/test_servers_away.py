@@ -33,8 +33,10 @@ def test_a_server_that_is_killed_and_comes_back_on_its_port(site: Site) -> None:
         time.sleep(3)
         site.server.start()
         back.append(time.monotonic())
-    seen = wait_for(lambda: _all_three(site), at_most=20, what="what each worker wrote down about the outage")
-    assert all(2 <= (outage.end - outage.start) / SECOND < 8 for outage in seen), seen
+    # Once a minute at the latest; a worker that was busy coming back may have noted a short one besides.
+    seen = wait_for(lambda: _all_three(site), at_most=75, what="what each worker wrote down about the outage")
+    longest = {each.worker: max(o.end - o.start for o in seen if o.worker == each.worker) for each in seen}
+    assert all(2 <= length / SECOND < 10 for length in longest.values()), seen
 
 
 def _all_three(site: Site) -> tuple[Outage, ...]:
