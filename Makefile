@@ -24,7 +24,7 @@ demo: $(READY)
 	@$(BIN)/noonmark demo
 
 test: $(READY)
-	@$(BIN)/python -m pytest -q -n $(JOBS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 
 format: $(READY)
 	@$(BIN)/ruff format .

@@ -95,7 +95,8 @@ def test_a_worker_that_starts_before_its_store_waits_and_begins_within_a_second_
         rows = site.ask(0.0, 0.1)
         wait_for(lambda: site.all_done(rows), at_most=20, what=f"a run\n{site.said_by(-1)}")
         first = min(float(trace[4]) for trace in site.traces("once") if int(trace[3]) == early.pid)
-        assert first - back <= 1.5, "connecting, putting rules in force, and the first run"
+        # Half a second of it is for those who stand still: they were alive when the server went, and may yet prove.
+        assert first - back <= 2.5, "connecting, proving, putting rules in force, and the first run"
         warnings = [line for line in site.said_by(-1).splitlines() if "WARNING" in line]
         assert len(warnings) == 2, f"said once that it is away, and once that it is back\n{warnings}"
     finally:
