@@ -186,8 +186,9 @@ class Store(Protocol):
         Same digest: nothing but missing frontier rows is added.  Another digest: revision + 1, in force from
         ``effective_at``; of the job's open scheduled rows whose ``scheduled_for`` is later, one with the identity of a new
         frontier is re-stamped (gates, key, revision), the others end skip_superseded; rows already due lose their frontier
-        flag and take the new revision, but keep identity, key and date.  A frontier identity that ended skip_superseded is
-        reopened.  A mismatch of ``expected_revision`` changes nothing: the caller compares digests in the answer.
+        flag and take the new revision, but keep identity, key and date.  A row that is not yielded again and of which a
+        cancel was requested ends CANCELLED instead.  A frontier identity that ended skip_superseded is reopened.
+        A mismatch of ``expected_revision`` changes nothing: the caller compares digests in the answer.
         ``passed`` are overdue frontier rows as the caller read them: where one is a frontier no more or under another fence,
         the whole change does nothing.  Else each ends SKIPPED by its verdict, or stays open without its frontier flag, and
         ``adds`` go in; an open one meets another digest as a row that is due.  The same digest takes them, too: so that a

@@ -180,7 +180,9 @@ class Occurrences(Watch):
 
     def _judge_extra(self, found: Sequence[Occurrence]) -> None:
         for row in found:
-            if row.verdict != Verdict.SKIP_SUPERSEDED or row.first_started_at is not None:
+            # A cancel that was noted before a rule took the moment away stays: the row is cancelled, not superseded.
+            was_cancelled = row.state is State.CANCELLED and row.cancel_requested
+            if not (was_cancelled or row.verdict == Verdict.SKIP_SUPERSEDED) or row.first_started_at is not None:
                 what = f"{row.state} ({row.verdict}, {row.code})"
                 self.blame("I8", f"r{row.id} of {row.job} at {row.scheduled_for}, which no rule yields, is {what}")
 

@@ -97,6 +97,10 @@ def meet(
 
 
 def _end_superseded(tables: Tables, row: Occurrence, job: JobRow, actor: str, now: Micros) -> None:
+    if row.cancel_requested:  # any end but a success carries the cancel out, and its key stays held
+        tables.end(row.id, State.CANCELLED, now, code="cancelled", detail="{}")
+        tables.log(row.id, now, event="cancel", actor=actor)
+        return
     detail = json.dumps({"revision": job.revision})
     verdict = Verdict.SKIP_SUPERSEDED
     tables.end(row.id, State.SKIPPED, now, verdict=verdict, code="revision_superseded", detail=detail)

@@ -164,6 +164,10 @@ def meet(
 
 
 def _end_superseded(desk: Desk, line: Line, job: JobRow, actor: str) -> None:
+    if line.row.cancel_requested:  # any end but a success carries the cancel out, and its key stays held
+        ending.end(desk, line, State.CANCELLED, code="cancelled", detail="{}")
+        ending.log_row(desk, line, Event.CANCEL, actor=actor)
+        return
     ending.end(
         desk,
         line,

@@ -176,6 +176,10 @@ def meet(
 def _end_superseded(tx: Transaction, occurrence_id: int, job: JobRow, actor: str) -> None:
     line = ending.load(tx, occurrence_id)
     assert line is not None, "read a moment ago in this transaction"
+    if line.row.cancel_requested:  # any end but a success carries the cancel out, and its key stays held
+        ending.end(tx, line, State.CANCELLED, code="cancelled", detail="{}")
+        ledger.append_row(tx, occurrence_id, Event.CANCEL, actor=actor)
+        return
     ending.end(
         tx,
         line,

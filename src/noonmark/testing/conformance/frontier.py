@@ -241,6 +241,18 @@ def a_cancelled_frontier_never_runs_and_hands_over_to_its_successor(harness: Har
     assert _frontiers(harness) == ["t:2"]
 
 
+def a_cancelled_frontier_that_a_rule_takes_away_is_cancelled_and_never_comes_back(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=60, key="k"))
+    (row_id,) = harness.act("cancel", key="k", at=1).ids
+    harness.activate(harness.frontier_row("2", at=90), at=10, digest="digest-2", expected_revision=1)
+    row = harness.row(row_id)
+    assert (row.state, row.code, row.due_at, row.ended_at) == (State.CANCELLED, "cancelled", None, harness.at(10))
+    assert (harness.story(row_id).ledger[-1].event, harness.story(row_id).ledger[-1].actor) == ("cancel", "ada")
+    assert harness.add(harness.caller_row("b", key="k"), at=11)[0].duplicate_of == row_id
+    harness.activate(harness.frontier_row("1", at=60, key="k"), at=20, digest="digest-3", expected_revision=2)
+    assert harness.row(row_id).state is State.CANCELLED, "a later revision that yields it again reopens it"
+
+
 def a_frontier_cannot_be_marked(harness: Harness) -> None:
     harness.activate(harness.frontier_row("1", at=10))
     (row,) = harness.store.occurrences(Query(identity="t:1"))

@@ -84,6 +84,10 @@ local function meet(name, job, yielded, workers, actor)
       if head[SCHEDULED] <= job[J_EFFECTIVE] then
         head = change(row)
         head[FRONTIER], head[GATED], head[REVISION] = 0, 1, job[J_REVISION]
+      elseif head[STATE] == 'PENDING' and not yielded[id] and head[CANCEL] == 1 then
+        -- any end but a success carries the cancel out, and its key stays held
+        finish(row, 'CANCELLED', { nil, 'cancelled', '{}' }, nil, nil, true)
+        log_row(row, 'cancel', '[]', '', actor)
       elseif head[STATE] == 'PENDING' and not yielded[id] then
         finish(row, 'SKIPPED',
           { 'skip_superseded', 'revision_superseded', '{"revision": ' .. int(job[J_REVISION]) .. '}' }, nil, nil, true)
