@@ -26,6 +26,7 @@ from faults.nursery import ROOT, Nursery, Process
 from faults.places import Place
 from noonmark import Scheduler
 from noonmark.core.model import Micros, Occurrence, Query
+from noonmark.core.times import from_datetime
 from noonmark.explain.why import why
 from noonmark.ports.store import Store
 
@@ -44,7 +45,8 @@ class Asked:
 
     id: int
     key: str
-    earliest: Micros
+    earliest: Micros  # reckoned before the store was asked: nothing may begin before
+    due: Micros  # as the store has it, a little later
 
 
 class Site:
@@ -147,7 +149,7 @@ class Site:
         """Ask for one run of a job; it counts as accepted."""
         earliest = self.store.now() + round(delay * SECOND)
         answer = self.sched.jobs[job].later(f"{round(delay * 1000)}ms")(n=n)
-        made = Asked(id=answer.id, key=answer.key, earliest=earliest)
+        made = Asked(id=answer.id, key=answer.key, earliest=earliest, due=from_datetime(answer.due_at))
         self.asked.append(made)
         return made
 
@@ -224,7 +226,7 @@ class Site:
             gap: monotonic moments between which nobody could run anything: the catch-up policies are judged.
             judge_early: False where the store's own clock was moved.
         """
-        last = max((one.earliest for one in self.asked), default=0)
+        last = max((one.due for one in self.asked), default=0)
         self.wait(lambda: self.store.now() > last, 30, "the last moment that was asked for")
         until = self.store.now()
         self.look_at_clock()

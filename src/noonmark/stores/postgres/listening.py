@@ -25,6 +25,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 PROBE_EVERY = 10.0
 """Seconds of silence after which the server is asked whether it is still there."""
 PROBE_PATIENCE = 5.0
+PROBE = b"SELECT 'noonmark listens'"
+"""Says in pg_stat_activity what the connection is for, where the LISTEN itself is no longer its last query."""
 
 
 class Ear:
@@ -100,7 +102,7 @@ class Ear:
             if bell in ready:
                 return
             if not ready:
-                wire.execute(b"SELECT 1", prepare=False)
+                wire.execute(PROBE, prepare=False)
                 probe_at = time.monotonic() + PROBE_EVERY
             link.consume_input()
             came = False
