@@ -312,6 +312,15 @@ def ends_are_on_record(view: View) -> Iterator[str]:
             yield f"r{row.id} ended {row.state} without a reason"
 
 
+def noted_cancels_hold(view: View) -> Iterator[str]:
+    """Whatever a cancel was noted on ends cancelled, unless it had succeeded by then."""
+    for old, row in view.changed():
+        if old is None or not old.cancel_requested or old.state not in OPEN_STATES:
+            continue
+        if row.state not in OPEN_STATES and row.state not in (S.SUCCESS, S.CANCELLED):
+            yield f"a cancel was noted on r{row.id}, and it ended {row.state}"
+
+
 LAWS: Final[tuple[tuple[str, Callable[[View], Iterator[str]]], ...]] = (
     ("I1 S1", one_success),
     ("I2 S2", one_holder),
@@ -324,6 +333,7 @@ LAWS: Final[tuple[tuple[str, Callable[[View], Iterator[str]]], ...]] = (
     ("I8", rows_are_made_once),
     ("I12 S13", nothing_acknowledged_is_gone),
     ("I12 request ids", repeating_changes_nothing),
+    ("I12 cancels", noted_cancels_hold),
     ("I13 L1", series_go_on),
     ("S10", states_follow_the_table),
     ("S14", one_in_progress),

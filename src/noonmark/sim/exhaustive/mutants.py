@@ -118,11 +118,11 @@ BUGS: Final = (
         scene="calls", depth=2, law="I12 request ids",
     ),
     Bug(
-        name="a moment that was superseded keeps its key",
-        place=_MEMORY + "tables:Tables.end",
-        old="row = self.release_key(row)",
-        new="pass",
-        scene="overtaken", depth=10, law="I1 keys",
+        name="a rule that takes a moment away forgets the cancel noted on it",
+        place=_MEMORY + "activating:_end_superseded",
+        old="if row.cancel_requested:",
+        new="if False:",
+        scene="overtaken", depth=9, law="I12 cancels",
     ),
     Bug(
         name="a start claims no key",
