@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from noonmark.core import releasing, rollback
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import (
     SECOND,
+    Act,
     AlertWrite,
     Event,
     FactWrite,
@@ -125,6 +127,13 @@ def _draw_moments(
     return tuple(adds)
 
 
+def draw_release(dice: random.Random, store: Store, job: str | None = None) -> Act:
+    """Draw a release by what a person was shown: most often all that there is, at times less of it."""
+    epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
+    named = tuple((number, until - dice.choice((0, 0, 0, 1))) for number, until in releasing.shown(epochs))
+    return Act(kind="release", actor="ada", reason="why", job=job, epochs=named[dice.choice((0, 0, 0, 1)) :])
+
+
 def draw_outcome(dice: random.Random, now: Micros, store: Store, row: Occurrence) -> dict[str, Any]:
     """Draw what a worker says about a row."""
     fitting = [event for event in Event if next_state(row.state, event) is not None and event not in A_PERSONS]
@@ -154,7 +163,7 @@ def draw_outcome(dice: random.Random, now: Micros, store: Store, row: Occurrence
             ignore_window=dice.choice((False, False, True)),
         ),
         "verdict": dice.choice(verdicts.get(event, ("",))),
-        "code": str(event),
+        "code": "held_rollback" if event is Event.PARK and not dice.randint(0, 3) else str(event),
         "adds": tuple(adds),
         "facts": (FactWrite(name=FLAGS[2], value=dice.randint(1, 2)),) if event is Event.SUCCEED else (),
         "alerts": (alert,) if dice.choice((True, False)) else (),
