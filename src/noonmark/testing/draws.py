@@ -127,6 +127,11 @@ def _draw_moments(
     return tuple(adds)
 
 
+def held_until(due_at: Micros) -> dict[str, Any]:
+    """Return what a look says that holds a row for a rollback."""
+    return {"event": Event.PARK, "due_at": due_at, "code": "held_rollback", "verdict": "skip_lease"}
+
+
 def draw_release(dice: random.Random, store: Store, job: str | None = None) -> Act:
     """Draw a release by what a person was shown: most often all that there is, at times less of it."""
     epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
@@ -163,7 +168,7 @@ def draw_outcome(dice: random.Random, now: Micros, store: Store, row: Occurrence
             ignore_window=dice.choice((False, False, True)),
         ),
         "verdict": dice.choice(verdicts.get(event, ("",))),
-        "code": "held_rollback" if event is Event.PARK and not dice.randint(0, 3) else str(event),
+        "code": str(event),
         "adds": tuple(adds),
         "facts": (FactWrite(name=FLAGS[2], value=dice.randint(1, 2)),) if event is Event.SUCCEED else (),
         "alerts": (alert,) if dice.choice((True, False)) else (),

@@ -44,20 +44,10 @@ from noonmark.core.model import (
 )
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Capability, Store
+from noonmark.testing import draws
 from noonmark.testing.builders import LEASE, make_worker
 from noonmark.testing.clock import VirtualClock
-from noonmark.testing.draws import (
-    FLAGS,
-    JOBS,
-    KEYS,
-    SLOTS,
-    WORKERS,
-    Leaving,
-    draw_leaving,
-    draw_outcome,
-    draw_release,
-    draw_row,
-)
+from noonmark.testing.draws import FLAGS, JOBS, KEYS, SLOTS, WORKERS, Leaving, draw_leaving, draw_outcome, draw_row
 from noonmark.testing.twins import Spot, Twin, assert_same, counts_of, facts_of, proof_of
 
 ACTS = {
@@ -208,35 +198,43 @@ class Lockstep(RuleBasedStateMachine):
         card = make_worker(worker, ended_at=self.now if ends else None)
         self._both(lambda twin: twin.store.heartbeat(card, 60 * SECOND, at=self.now))
 
-    @rule(
-        dice=DICE,
-        kind=st.sampled_from(sorted(ACTS)),
-        by_key=st.booleans(),
-    )
+    @rule(dice=DICE, kind=st.sampled_from(sorted(ACTS)), by_key=st.booleans())
     def act_on_a_row(self, dice: random.Random, kind: str, by_key: bool) -> None:
         request = self._request()
         if by_key and kind == "cancel":
             key = dice.choice((*KEYS, "k9"))
             self._both(lambda twin: twin.store.act(request, Act(kind=kind, actor="ada", key=key), at=self.now))
             return
-        spot = self._some_spot(dice, lambda row: next_state(row.state, ACTS[kind]) is not None)
+        held = kind == "release"
+        spot = self._some_spot(
+            dice, lambda row: row.code == "held_rollback" if held else next_state(row.state, ACTS[kind]) is not None
+        )
         if spot is not None:
-            shown = draw_release(dice, self.twins[0].store).epochs if kind == "release" else None
+            shown = draws.draw_release(dice, self.twins[0].store).epochs if held else None
             act = Act(kind=kind, actor="ada", reason="why", epochs=shown)
             self._both(
                 lambda twin: twin.store.act(request, replace(act, occurrence_id=twin.rows[spot].id), at=self.now)
             )
 
+    @rule(dice=DICE)
+    def hold(self, dice: random.Random) -> None:
+        """Let a worker's look park what it has as held for a rollback."""
+        spot = self._some_spot(dice, lambda row: row.holder != "")
+        if spot is not None:
+            self._settle(
+                self.twins[0].rows[spot].holder or "w1", [(spot, None, draws.held_until(self.now + 90 * SECOND))]
+            )
+
     @rule(dice=DICE, writer=st.sampled_from(("p1", "p2")), worker=st.sampled_from(WORKERS))
     def prove(self, dice: random.Random, writer: str, worker: str) -> None:
         """Let a writer prove itself; now and then it remembers a link that the store does not hold."""
-        is_lost, epoch = not dice.randint(0, 5), dice.randint(0, 1)
+        is_lost, epoch = not dice.randint(0, 3), dice.randint(0, 1)
         if all(Capability.PROVES in twin.store.capabilities for twin in self.twins):
             self._both(lambda twin: proof_of(twin, writer, worker, is_lost=is_lost, epoch=epoch, now=self.now))
 
     @rule(dice=DICE, job=st.sampled_from(("", "", *JOBS)))
     def let_rollbacks_go(self, dice: random.Random, job: str) -> None:
-        request, act = self._request(), draw_release(dice, self.twins[0].store, job=job)
+        request, act = self._request(), draws.draw_release(dice, self.twins[0].store, job=job)
         if all(Capability.PROVES in twin.store.capabilities for twin in self.twins):
             self._both(lambda twin: twin.store.act(request, act, at=self.now))
 
