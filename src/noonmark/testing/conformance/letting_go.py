@@ -97,6 +97,21 @@ def a_held_row_wakes_when_the_rollbacks_fact_moves(harness: Harness) -> None:
     assert harness.take_ids(at=12) == [row.id]
 
 
+def a_held_row_that_wakes_is_looked_at_again_and_never_started_by_take(harness: Harness) -> None:
+    """The fact moves whenever another writer joins the rollback; a person has said nothing yet."""
+    harness.activate()
+    harness.signal(rollback.FACT, {"epochs": []})
+    row = harness.looked_at(at=-5, frontier=True, gated=False)  # made after the rollback, so no proof has gated it
+    successor = harness.series_row("b", at=86_400, frontier=True)
+    gates = Gates(revision=1, facts={rollback.FACT: 1})
+    park = make_end(row, Event.PARK, due_at=harness.at(86_400), code="held_rollback", gates=gates, adds=(successor,))
+    assert harness.settle(park)[0].outcome == "applied"
+    assert not harness.row(row.id).frontier
+    harness.signal(rollback.FACT, {"epochs": [], "x": 1}, at=11)
+    again = harness.take_one(at=12)
+    assert (again.id, again.looking, again.state) == (row.id, True, State.PENDING)
+
+
 # -- between what a person was shown and the act --------------------------------------------------------------
 
 
