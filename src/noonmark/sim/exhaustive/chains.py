@@ -110,4 +110,7 @@ def seen(past: Past, calls: Iterable[Any], keys: dict[int, str], now: Micros) ->
 def epochs_in(fact: Fact | None, now: Micros) -> Hashable:
     """Return what the rollbacks on record mean from now on."""
     epochs = rollback.epochs_of(fact.value if fact is not None else None)
-    return tuple((each.lost_until - now, each.detected_at - now, each.released_at is not None) for each in epochs)
+    return tuple(
+        (each.number, each.lost_until - now, each.detected_at - now, each.released_at is not None, each.writers)
+        for each in epochs
+    )

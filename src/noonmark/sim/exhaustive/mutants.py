@@ -227,14 +227,14 @@ BUGS: Final = (
         place="noonmark.core.rollback:held",
         old="if fact is None or not is_held(job, row, fact):",
         new="if True:",
-        scene="forgotten", depth=4, law="S13 X2",
+        scene="forgotten", depth=5, law="S13 X2",
     ),
     Bug(
         name="a repeat that was let go says nothing",
         place="noonmark.core.rollback:flagged",
         old='code="restored_epoch",',
         new="",
-        scene="forgotten", depth=9, law="S13 X2",
+        scene="forgotten", depth=10, law="S13 X2",
     ),
     Bug(
         name="a rollback alarms nobody",
@@ -255,7 +255,7 @@ BUGS: Final = (
         place=_ENGINE + "loop:Engine._load_rules",
         old="self.rules.lost_until = rollback.lost_until(lost[rollback.FACT])",
         new="pass",
-        scene="forgotten", depth=4, law="S13 X2",
+        scene="forgotten", depth=5, law="S13 X2",
     ),
 )  # fmt: skip
 
