@@ -11,10 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.engine.points import Point
-from noonmark.sim.plan import ENDS_BY_ERROR, Plan
+from noonmark.sim.plan import ENDS_BY_ERROR, REPEATED, Plan
 from noonmark.sim.run import Outcome
 
-ACTS = ("crash", "pause", "error")
+ACTS = ("crash", "pause", "error", "twice")
+
+
+def pairs() -> list[str]:
+    """Return every pair of a named point and what can be done to a worker there."""
+    spared = {"error": ENDS_BY_ERROR, "twice": frozenset(Point) - frozenset(REPEATED)}
+    return [f"{point}: {act}" for point in Point for act in ACTS if point not in spared.get(act, ())]
 
 
 @dataclass(slots=True)
@@ -61,8 +67,7 @@ class Report:
 
     def unstruck(self) -> list[str]:
         """Return the pairs of point and act of which none has happened."""
-        pairs = (f"{point}: {act}" for point in Point for act in ACTS if act != "error" or point not in ENDS_BY_ERROR)
-        return [pair for pair in pairs if not self.points[pair]]
+        return [pair for pair in pairs() if not self.points[pair]]
 
     def lines(self, *, seconds: float) -> Iterator[str]:
         """Say it."""
@@ -71,7 +76,7 @@ class Report:
         spent = f"{seconds:.0f} s, {self.cpu:.0f} s of CPU"
         yield f"{self.occurrences:,} occurrences · {self.runs:,} runs · {faults:,} faults · {spent}"
         yield "faults: " + " · ".join(f"{name} {count:,}" for name, count in self.faults.most_common())
-        struck = len(Point) * len(ACTS) - len(ENDS_BY_ERROR) - len(self.unstruck())
+        struck = len(pairs()) - len(self.unstruck())
         yield (
             f"named points: {len(Point) - len(self.unpassed())} of {len(Point)} passed · "
             f"{struck} of {struck + len(self.unstruck())} pairs of point and act struck"

@@ -2,7 +2,8 @@
 
 Rule of the file: bounds hold where no fault is on: in the quiet time, and for a replica that nothing ails after the
 store has come back.  A process that a job killed in the quiet time takes its time to come back.
-In a world whose store loses writes all of it holds.
+After a failover nothing is promised before the writers have proved themselves, and of what it holds until a person has
+let it go; the last word of a person comes in the quiet time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from noonmark.core.model import MINUTE, SECOND, Micros, Occurrence
 from noonmark.sim import faults as f
-from noonmark.sim.checkers.ground import Ground, Leased
+from noonmark.sim.checkers.events import Leased
+from noonmark.sim.checkers.ground import Ground
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Call
 
@@ -25,6 +27,8 @@ BACK: Micros = 5 * SECOND
 """What a process that was killed takes to come back, and those that start at the beginning of the quiet time."""
 ENDED: Micros = 10 * MINUTE
 """Longest a row may go on after it became due and nothing was wrong any more: every attempt, wait and takeover."""
+PROVING: Micros = 35 * SECOND
+"""After a failover: a heartbeat's ttl, for which writers that were heard of are waited for, and a little."""
 _WAITS = frozenset({"flag_missing", "dependency_missing", "weekend_wait", "window_not_open", "waiting_for_resume"})
 
 
@@ -63,6 +67,8 @@ class Liveness(Watch):
     def _judge(self, leased: Leased) -> None:
         due_at = self._due(leased)
         well_since = max(self.ground.peace_at, self._died_at) + BACK
+        if not self.ground.has_settled(PROVING):
+            return
         if due_at is None or leased.at < well_since or leased.row.worker:
             return
         self.prove("runs taken over in time" if leased.lease is not None else "rows taken in time")
@@ -91,12 +97,14 @@ class Liveness(Watch):
         well = self.world.well()
         if not overdue or not well:
             return
-        back = _Return(at=now, well=well, overdue=frozenset(row.id for row in overdue[:1]))
+        back = _Return(at=now, well=well, overdue=frozenset(row.id for row in overdue))
         self.world.after(PROMPT + 4 * self.world.plan.latency, lambda: self._judge_return(back))
 
     def _judge_return(self, back: _Return) -> None:
         if back.well != self.world.well() or self.ground.is_quiet:
             return  # something else came between
+        if not self.ground.has_settled(PROVING):
+            return
         self.prove("returns of the store")
         for row in self._open():
             if row.id in back.overdue and _is_overdue(row, back.at):
