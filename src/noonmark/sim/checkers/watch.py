@@ -54,4 +54,5 @@ class Watch:
 
     def prove(self, what: str, times: int = 1) -> None:
         """Count something that was really tested."""
-        self.world.history.proofs[f"{self.name}: {what}"] += times
+        if times:
+            self.world.history.proofs[f"{self.name}: {what}"] += times
