@@ -174,13 +174,13 @@ class AtOnce:
         """Nothing to judge."""
 
 
-def repeated_early() -> Outcome:
+def repeated_early(*later: f.AnyFault) -> Outcome:
     """Return a world in which somebody repeats what was lost before the one who knows has come back."""
 
     def make(world: SimWorld) -> list[Checker]:
         return [*make_checkers(world), AtOnce(world)]
 
-    return run_plan(with_only(f.Failover(at=29 * MINUTE, lose=0)), make)
+    return run_plan(with_only(*later, f.Failover(at=29 * MINUTE, lose=0)), make)
 
 
 def test_a_repeat_before_anybody_knows_of_the_loss_is_marked_by_why() -> None:
@@ -190,9 +190,16 @@ def test_a_repeat_before_anybody_knows_of_the_loss_is_marked_by_why() -> None:
     assert outcome.proofs["rollbacks: repeats that why marks"] == 1
 
 
+def test_the_mark_of_a_repeat_outlives_the_next_rollback() -> None:
+    outcome = repeated_early(f.Failover(at=22 * MINUTE, lose=60))
+    assert outcome.is_good, (outcome.error, outcome.violations[:3])
+    assert outcome.proofs["rollbacks: losses with an alert"] == 2
+    assert outcome.proofs["rollbacks: repeats that why marks"] == 1
+
+
 def test_a_repeat_that_why_does_not_mark_is_found() -> None:
     planter = Planter()
-    planter.put(explain.rollback, "epoch_of", lambda *_: None)
+    planter.put(explain, "_repeated_since", lambda *_: None)
     try:
         outcome = repeated_early()
     finally:

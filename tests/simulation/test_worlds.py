@@ -15,10 +15,12 @@ from noonmark.core.model import HOUR, MINUTE, SECOND
 from noonmark.engine.points import Point, install, reach
 from noonmark.sim import faults as f
 from noonmark.sim.history import Checker
+from noonmark.sim.mutants.plant import Planter
 from noonmark.sim.plan import ENDS_BY_ERROR, Deed, Plan, draw
 from noonmark.sim.report import pairs
 from noonmark.sim.run import run_plan, run_seed
 from noonmark.sim.world import SimWorld
+from noonmark.testing import inline
 
 LENGTH = HOUR // 2 + 25 * MINUTE
 """Half an hour of trouble, and the quiet time."""
@@ -126,6 +128,25 @@ def test_a_write_at_a_named_point_arrives_twice(point: Point) -> None:
     assert outcome.points[f"{point}: twice"] == 1
     assert outcome.faults == {"arrived twice": 1}
     assert outcome.is_good, (outcome.error, outcome.violations[:3])
+
+
+OUTAGES = tuple(f.Outage(at=minute * MINUTE, length=70 * SECOND) for minute in (4, 9, 14, 19))
+
+
+def test_what_was_due_when_the_store_comes_back_is_asked_for() -> None:
+    outcome = run_plan(with_only(*OUTAGES))
+    assert outcome.is_good, (outcome.error, outcome.violations[:3])
+    assert outcome.proofs["liveness: returns of the store"] >= 3
+
+
+def test_a_worker_that_is_slow_to_see_the_store_again_is_found() -> None:
+    planter = Planter()
+    planter.put(inline, "backoff", lambda *_: 20.0)
+    try:
+        outcome = run_plan(with_only(*OUTAGES))
+    finally:
+        planter.pull()
+    assert any(violation.invariant == "L3" for violation in outcome.violations)
 
 
 def test_every_point_on_the_way_of_a_write_is_asked_to_repeat_one() -> None:

@@ -52,7 +52,7 @@ class Liveness(Watch):
         self._died_at: Micros = 0
         for fault in world.plan.faults:
             if isinstance(fault, f.Outage):
-                world.at(fault.at + fault.length, self._came_back)
+                world.at(fault.at + fault.length + 1, self._came_back)  # its end comes first
 
     def on_call(self, call: Call) -> None:
         """In the quiet time, judge how promptly rows are taken."""

@@ -134,14 +134,17 @@ class Rollbacks(Watch):
             self.blame("S13", f"rollback {epoch} was proved, and the fact does not list it")
 
     def _read_release(self, call: Call, number: int) -> None:
+        """A row that was let go, or a whole rollback: which ones, the fact says afterwards."""
         if call.verb == "act":
-            if call.args[1].kind == "release" and call.answer.outcome == "done" and call.args[1].occurrence_id:
+            is_release = call.args[1].kind == "release" and call.answer.outcome == "done"
+            if is_release and call.args[1].occurrence_id:
                 self._released[call.args[1].occurrence_id] = number
-            return
-        for fact in call.args[1]:
-            for each in (fact.value or {}).get("epochs", ()) if fact.name == _FACT else ():
-                if each["number"] in self._losses and each["released_at"] is not None:
-                    self._losses[each["number"]].is_released = True
+                return
+        else:
+            is_release = any(fact.name == _FACT for fact in call.args[1])
+        for each in self._fact() if is_release else ():
+            if each["number"] in self._losses and each["released_at"] is not None:
+                self._losses[each["number"]].is_released = True
 
     # -- starts -----------------------------------------------------------------------------------------------
 
