@@ -149,6 +149,14 @@ def test_a_worker_that_is_slow_to_see_the_store_again_is_found() -> None:
     assert any(violation.invariant == "L3" for violation in outcome.violations)
 
 
+def test_a_lock_is_given_back_when_the_worker_fails_with_it_in_hand() -> None:
+    failing = f.AtPoint(at=MINUTE, replica=0, point=Point.LOCK_HELD, act="error")
+    outcome = run_plan(with_only(failing, replicas=1, seed=LOCKED))
+    assert outcome.points["lock held: error"] == 1
+    assert outcome.proofs["liveness: locks that are given back"] == 1
+    assert outcome.is_good, (outcome.error, outcome.violations[:3])
+
+
 def test_every_point_on_the_way_of_a_write_is_asked_to_repeat_one() -> None:
     asked = {pair.partition(": ")[0] for pair in pairs() if pair.endswith(": twice")}
     assert asked == set(Point) - {Point.RULE_CHANGED}

@@ -58,6 +58,11 @@ class SimLocks(VirtualLocks):
         self._unmet.clear()
         self.is_away = False
 
+    def holder(self, name: str) -> str:
+        """Return the token of whoever holds the lock, "" when nobody does."""
+        row = self.service._rows.get(name)
+        return row.token if row is not None and row.until > self.clock.boot() else ""
+
     def met_silence(self) -> None:
         """A worker asked, and the service is away."""
         for silence in self._silences:

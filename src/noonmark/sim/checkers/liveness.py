@@ -29,6 +29,9 @@ ENDED: Micros = 10 * MINUTE
 """Longest a row may go on after it became due and nothing was wrong any more: every attempt, wait and takeover."""
 PROVING: Micros = 35 * SECOND
 """After a failover: a heartbeat's ttl, for which writers that were heard of are waited for, and a little."""
+LOCK = "ledger"
+KEPT: Micros = 3 * MINUTE
+"""Longest a lock may be held where nothing is wrong: no run under it takes half a minute, and a dead one's lapses."""
 _WAITS = frozenset({"flag_missing", "dependency_missing", "weekend_wait", "window_not_open", "waiting_for_resume"})
 
 
@@ -50,19 +53,29 @@ class Liveness(Watch):
         super().__init__(world, ground)
         self._deaths = 0
         self._died_at: Micros = 0
+        self._holder = ""  # of the lock that jobs share
+        self._held_since: Micros = 0
         for fault in world.plan.faults:
             if isinstance(fault, f.Outage):
                 world.at(fault.at + fault.length + 1, self._came_back)  # its end comes first
 
     def on_call(self, call: Call) -> None:
         """In the quiet time, judge how promptly rows are taken."""
-        if not self.ground.leased or not self.ground.is_quiet:
+        if not self.ground.is_quiet:
+            return
+        self._see_lock()
+        if not self.ground.leased:
             return
         deaths = self.world.history.injected["killed by its job"]
         if deaths != self._deaths:
             self._deaths, self._died_at = deaths, call.at
         for leased in self.ground.leased:
             self._judge(leased)
+
+    def _see_lock(self) -> None:
+        holder = self.world.locks.holder(LOCK)
+        if holder != self._holder:
+            self._holder, self._held_since = holder, self.world.clock.boot()
 
     def _judge(self, leased: Leased) -> None:
         due_at = self._due(leased)
@@ -120,6 +133,11 @@ class Liveness(Watch):
         if not self.ground.had_quiet:
             return
         now = self.world.store.now()
+        self._see_lock()
+        if any(each.job.lock is not None for each in self.world.plan.zoo):
+            self.prove("locks that are given back")
+            if self._holder and self.world.clock.boot() - self._held_since > KEPT:
+                self.blame("L4", f"the lock {LOCK} is held since {self._held_since}, and no run takes so long")
         for row in self._open():
             self.prove("rows that are open in the end")
             name = f"r{row.id} of {row.job}, {row.state} ({row.code})"
