@@ -136,6 +136,7 @@ def check_act(wish: Act) -> None:
     _short("the actor", wish.actor, NAME_LIMIT)
     _short("the name of the job", wish.job or "", NAME_LIMIT)
     _short("the key", wish.key or "", KEY_LIMIT)
+    _few("rollbacks in one call", wish.epochs or ())
     _check_passed(wish.passed)
     check_rows(wish.adds)
 
