@@ -119,6 +119,7 @@ class Rollbacks(Watch):
         loss = self._losses.get(epoch)
         if loss is None:
             self._losses[epoch] = _Loss(epoch=epoch, number=number, detected_at=call.at, until=call.at)
+            self._released.clear()  # what was let go before may have run since
             self._judge_alert(epoch)
             return
         for told in self._acknowledged.values():
