@@ -13,7 +13,7 @@ import platform
 from bench import drain, idle, lateness, locks, size
 from bench.places import MAKERS
 
-WHAT = ("drain", "lateness", "size", "idle", "locks")
+WHAT = ("drain", "guard", "lateness", "size", "idle", "locks")
 
 
 def main() -> None:
@@ -34,6 +34,8 @@ def main() -> None:
     for name in stores:
         if "drain" in wanted:
             drain.measure(name, options.runs)
+        if "guard" in wanted:
+            drain.guard(name, options.runs)
         if "lateness" in wanted:
             lateness.measure(name, options.runs)
         if "size" in wanted:

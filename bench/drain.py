@@ -40,12 +40,29 @@ def measure(name: str, runs: int) -> None:
     report("drain", store=name, unit="jobs/s", **figures, rows=ROWS, batch=BATCH, server=server, durability=durability)
 
 
-def by_worker(place: Place) -> float:
+def guard(name: str, runs: int) -> None:
+    """Drain with and without the guard against rollbacks, in turn: each writer's chain, its receipt and its journal."""
+    guarded: list[float] = []
+    bare: list[float] = []
+    for run in range(runs + 1):
+        for is_guarded in (True, False) if run % 2 else (False, True):
+            with MAKERS[name]() as place:
+                (guarded if is_guarded else bare).append(by_worker(place, is_guarded=is_guarded))
+    guarded, bare = guarded[1:], bare[1:]  # the first pair warms the caches of files
+    report(
+        "guard", store=name, unit="jobs/s", rows=ROWS,
+        guarded=round(statistics.median(guarded)), guarded_all=[round(x) for x in guarded],
+        bare=round(statistics.median(bare)), bare_all=[round(x) for x in bare],
+        ratio=round(statistics.median(g / b for g, b in zip(guarded, bare, strict=True)), 3),
+    )  # fmt: skip
+
+
+def by_worker(place: Place, *, is_guarded: bool = True) -> float:
     """Return jobs per second of a worker process, from the first start to the last recorded success."""
     store = open_store(place.url)
     try:
         fill(store, "noop", [store.now()] * ROWS)
-        with worker(place, concurrency=2 * BATCH):
+        with worker(place, concurrency=2 * BATCH, is_guarded=is_guarded):
             wait_for_successes(store, ROWS, within_s=60)
         rows = store.occurrences(Query(job="noop", limit=ROWS + 1))
     finally:

@@ -21,12 +21,14 @@ from noonmark.ports.store import Store
 
 @contextmanager
 def worker(
-    place: Place, *, concurrency: int, starts: Path | None = None, schedules: int = 0
+    place: Place, *, concurrency: int, starts: Path | None = None, schedules: int = 0, is_guarded: bool = True
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run one worker process until the block ends, logging every run to a file as a production worker does."""
     env = os.environ | {"NOONMARK_URL": place.url, "BENCH_SCHEDULES": str(schedules)}
     if starts is not None:
         env["BENCH_STARTS"] = str(starts)
+    if not is_guarded:
+        env["BENCH_NO_GUARD"] = "1"
     command = [sys.executable, "-m", "noonmark.faces.cli", "worker", "bench.jobs:sched", "-n", str(concurrency)]
     with (place.folder / "worker.log").open("wb") as log:
         process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=log)

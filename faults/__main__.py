@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from faults import figures
 from faults.cells import CELLS
 from faults.figures import Outcome
 from faults.passes import one_pass, wanted
@@ -67,9 +68,7 @@ def _tell(outcome: Outcome) -> None:
 def _word(outcome: Outcome) -> str:
     if outcome.not_tried:
         return "not tried"
-    if not outcome.is_green:
-        return "RED"
-    return "counted" if outcome.counted else "green"
+    return "green" if outcome.is_green else "RED"
 
 
 COLUMNS = {
@@ -81,8 +80,8 @@ COLUMNS = {
     "stale writes accepted": "stale<=0",
     "stale writes tried": "(tried)>0",
     "takeover": "takeover",
-    "back": "back<=1s",
-    "alert": "alert<=5s",
+    "back": f"back<={figures.BACK:g}s",
+    "alert": f"alert<={figures.ALERT:g}s",
     "exits": "exits<=0",
     "off policy": "policy<=0",
 }
@@ -120,7 +119,7 @@ def _worst(several: Sequence[Outcome], name: str) -> str:
 def _rest(several: Sequence[Outcome]) -> str:
     told = {figure.name: figure for one in several for figure in one.figures if figure.name not in (*COLUMNS, "silent")}
     words = [str(figure) for figure in told.values() if figure.value or figure.most]
-    return "  " + "; ".join([*words, *{one.not_tried or one.counted for one in several} - {""}])
+    return "  " + "; ".join([*words, *{one.not_tried for one in several} - {""}])
 
 
 if __name__ == "__main__":

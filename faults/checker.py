@@ -9,6 +9,7 @@ Moments are microseconds since 1970 by the store's clock, unless a name says oth
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +21,13 @@ SECOND = 1_000_000
 ENDS = frozenset({"SUCCESS", "FAILED_MANUAL", "SKIPPED", "CANCELLED"})
 LOSING = frozenset({"lost", "failed", "handed_back", "cancelled"})
 """Outcomes of an attempt that explain why there is another one."""
+FLAGS = frozenset({"held_rollback", "restored_epoch"})
+"""Codes of a ledger line that say of a row: it may have run before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What the store says of one due moment, or of a span of them (``until``)."""
+    """What the store says of one due moment, or of a span of them (``until``); ``why`` None: it was not asked."""
 
     job: str
     key: str
@@ -32,9 +35,8 @@ class Recorded:
     until: int | None = None
     state: str
     verdict: str
-    why: str = ""
+    why: str | None = None
     attempts: tuple[tuple[int, str], ...] = ()  # fence, outcome
-    held: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,25 @@ class Gap:
     since: int
     until: int
     looked: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """What a store forgot when it came back older: it may hold what was due in between, and knows no more of the rest.
+
+    Args:
+        since: the due moment up to which everything had been decided when the copy was made.
+        copied: what was accepted after this moment is not in the copy.
+        until: the loss had been noticed by then.
+    """
+
+    since: int
+    copied: int
+    until: int
+
+    def covers(self, due: int) -> bool:
+        """True when what was due then need not be decided by itself."""
+        return self.since < due <= self.until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +78,11 @@ class History:
     period: int = 2 * SECOND
     ticks: Sequence[str] = ("tick", "latest", "skip")
     asked: Mapping[str, int] = field(default_factory=dict)  # key -> earliest moment it may be due
+    accepted: Mapping[str, int] = field(default_factory=dict)  # key -> moment before the store was asked for it
     ahead: int = 0  # how much the store's clock was ahead of the monotonic one, at the most, in µs
     judge_early: bool = True
     gap: Gap | None = None
+    lost: Lost | None = None
     skip_limit: int = 2 * SECOND
 
 
@@ -78,6 +101,7 @@ class Findings:
     stale_refused: int = 0
     stale_accepted: list[str] = field(default_factory=list)
     off_policy: list[str] = field(default_factory=list)
+    told: int = 0  # decisions that ``why`` was asked about
     silent: list[str] = field(default_factory=list)  # decided, but ``why`` has nothing to say
 
 
@@ -100,22 +124,35 @@ def judge(history: History) -> Findings:
     for effect in of_phase(history.effects, "begin"):
         begins[effect.key].append(effect)
     records = {record.key: record for record in history.recorded if record.key and record.until is None}
-    _judge_repeats(found, begins, records)
+    _judge_repeats(found, history, begins, records)
     for job in history.ticks:
         _judge_ticks(found, history, job, begins)
     _judge_asked(found, history, begins, records)
     if history.judge_early:
         _judge_early(found, history, begins)
     _judge_stale(found, history.effects)
+    _judge_told(found, history.recorded)
     if history.gap is not None:
         _judge_policies(found, history, history.gap, begins)
     return found
 
 
-def _judge_repeats(found: Findings, begins: Mapping[str, Sequence[Effect]], records: Mapping[str, Recorded]) -> None:
+def is_forgotten(history: History, key: str) -> bool:
+    """Return True when the store may have forgotten what became of a key: a repeat of it must be flagged instead."""
+    lost, due = history.lost, history.asked.get(key)
+    if lost is None:
+        return False
+    if due is None:
+        return key.partition(":")[0] in history.ticks and lost.covers(due_of(key))
+    return lost.covers(due) or lost.copied <= history.accepted.get(key, 0) <= lost.until
+
+
+def _judge_repeats(
+    found: Findings, history: History, begins: Mapping[str, Sequence[Effect]], records: Mapping[str, Recorded]
+) -> None:
     """A second start is explained only by a recorded attempt before it that was lost, failed or handed back."""
     for key, starts in begins.items():
-        if len(starts) < 2:
+        if len(starts) < 2 or is_forgotten(history, key):
             continue
         record = records.get(key)
         outcomes = dict(record.attempts) if record is not None else {}
@@ -130,33 +167,58 @@ def _judge_ticks(found: Findings, history: History, job: str, begins: Mapping[st
     single = {record.at: record for record in rows if record.until is None}
     spans = [record for record in rows if record.until is not None]
     for due in expected(history.since, history.until, history.period):
-        found.due += 1
-        found.ran += due in ran
         record = single.get(due) or next((one for one in spans if one.at <= due <= (one.until or 0)), None)
         name = f"{job}@{due / SECOND:.0f}"
+        if history.lost is not None and history.lost.covers(due):
+            if record is not None and record.state == "SUCCESS" and due not in ran:
+                found.lost.append(f"{name} (said to have run)")
+            continue
+        found.due += 1
+        found.ran += due in ran
         if record is None or record.state not in ENDS or not record.verdict:
             found.lost.append(name)
             continue
         found.recorded += 1
         if record.state == "SUCCESS" and due not in ran:
             found.lost.append(f"{name} (said to have run)")
-        if not record.why:
-            found.silent.append(name)
 
 
 def _judge_asked(
     found: Findings, history: History, begins: Mapping[str, Sequence[Effect]], records: Mapping[str, Recorded]
 ) -> None:
     for key in history.asked:
+        if is_forgotten(history, key):
+            continue
         found.due += 1
         found.ran += key in begins
         record = records.get(key)
-        if record is None or record.state not in ENDS:
+        if record is None or record.state not in ENDS or not record.verdict:
             found.lost.append(key)
             continue
         found.recorded += 1
         if record.state == "SUCCESS" and key not in begins:
             found.lost.append(f"{key} (said to have run)")
+
+
+def _judge_told(found: Findings, recorded: Iterable[Recorded]) -> None:
+    """Every decision that ``why`` was asked about, whatever it is and whoever wanted it, has its sentence."""
+    for record in recorded:
+        if record.why is None or record.state not in ENDS:
+            continue
+        found.told += 1
+        if not record.why:
+            found.silent.append(record.key or f"{record.job}@{record.at / SECOND:.0f}")
+
+
+def unflagged(fences: Sequence[int], lines: Iterable[tuple[int, str]]) -> bool:
+    """Return True when a key was started again and no line of its ledger had said by then that it may be a repeat.
+
+    Args:
+        fences: of its starts, in the order in which they happened.
+        lines: of its ledger: the fence under which each was written, and its code.
+    """
+    flags = [fence for fence, code in lines if code in FLAGS]
+    return any(not any(first < flag <= second for flag in flags) for first, second in itertools.pairwise(fences))
 
 
 def _judge_early(found: Findings, history: History, begins: Mapping[str, Sequence[Effect]]) -> None:

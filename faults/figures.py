@@ -1,6 +1,7 @@
 """The pass line: every figure of a cell with the bound beside it, and whether the cell is green.
 
-Rule of the file: a bound is written here once, and nowhere else.
+Rule of the file: what may be more than nothing has its bound here, once, and nowhere else.  The least of a figure, which
+shows that a cell has tested anything, stands in the cell.
 """
 
 from __future__ import annotations
@@ -18,6 +19,15 @@ TAKEOVER = 1.5
 """Seconds beyond the lease within which somebody else runs what a dead worker held."""
 ALERT = 5.0
 """Seconds within which an outsider sees the urgent alert."""
+DEATHS = 4
+"""Workers that one occurrence may kill: as often as it may be taken over out of the box, and once before."""
+SET_BACK = 6.0
+"""Seconds within which work goes on after the store's clock was set back: it stands still for five, then is believed."""
+
+
+def takeover(lease: float, *, is_alive: bool = False) -> float:
+    """Return within how many seconds another worker goes on; a holder that is seen to be alive is waited for twice."""
+    return lease * (2 if is_alive else 1) + TAKEOVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +75,6 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     error: str = ""
     not_tried: str = ""
-    counted: str = ""  # why nothing is demanded of it yet: it is counted, and neither green nor red
     seconds: float = 0.0
 
     def add(
@@ -85,6 +94,7 @@ class Outcome:
         self.add("doubled", len(found.doubled), most=0)
         self.add("undecided", len(found.lost), most=0)
         self.add("early", len(found.early), most=0)
+        self.add("why asked", found.told, least=1)
         self.add("silent", len(found.silent), most=0)
         self.add("explained repeats", len(found.explained), most=None if repeats else 0)
         for name, keys in (
@@ -125,5 +135,4 @@ class Outcome:
             "notes": self.notes,
             "error": self.error,
             "not_tried": self.not_tried,
-            "counted": self.counted,
         }

@@ -21,6 +21,10 @@ PERIOD = 2
 """Seconds between ticks."""
 LINES = 20
 """Lines of the long job, one each half second."""
+POISON_LEASE = 1.0
+"""Seconds of lease of the job that kills its worker."""
+HUNGRY_LEASE = 2.0
+"""Seconds of lease of the job that eats memory."""
 FLAG = "fault_suite_goes_on"
 """A flag that is always set: what depends on it is looked at before it starts, instead of starting at once."""
 
@@ -98,12 +102,14 @@ def declare_ticks(sched: Scheduler, *, size: int = 0) -> None:
 
 
 def _declare_deadly(sched: Scheduler) -> None:
-    @sched.job(manual(), name="poison", key="poison:{n}", lease="1s", reason="Kills whoever takes it.")
+    @sched.job(manual(), name="poison", key="poison:{n}", lease=f"{POISON_LEASE:g}s", reason="Kills whoever takes it.")
     def poison(ctx: ContextSync, n: int) -> None:  # noqa: ARG001
         say(ctx, "begin")
         os.kill(os.getpid(), signal.SIGKILL)
 
-    @sched.job(manual(), name="hungry", key="hungry:{n}", lease="2s", reason="Eats memory, the first time.")
+    @sched.job(
+        manual(), name="hungry", key="hungry:{n}", lease=f"{HUNGRY_LEASE:g}s", reason="Eats memory, the first time."
+    )
     def hungry(ctx: ContextSync, n: int) -> None:  # noqa: ARG001
         say(ctx, "begin")
         eaten = []

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from faults import jobs
-from faults.checker import ENDS, Findings, Gap, History, Recorded, judge
+from faults.checker import ENDS, Findings, Gap, History, Lost, Recorded, judge
 from faults.effects import FILE, Effect, Reader, of_phase
 from faults.figures import Outcome
 from faults.nursery import ROOT, Nursery, Process
 from faults.places import Place
 from noonmark import Scheduler
-from noonmark.core.model import Micros, Occurrence, Query
+from noonmark.core.model import Micros, Occurrence, Origin, Query
 from noonmark.core.times import from_datetime
 from noonmark.explain.why import why
 from noonmark.ports.store import Store
@@ -33,6 +33,8 @@ from noonmark.ports.store import Store
 SECOND = 1_000_000
 FAKETIME = "/usr/lib/*/faketime/libfaketime.so.1"
 WORKERS = 3
+WHY_OF_OTHERS = 200
+"""``why`` is asked about every tick and every run that the cell asked for; of a crowd beside them, about so many."""
 
 
 class NotSo(AssertionError):
@@ -45,6 +47,7 @@ class Asked:
 
     id: int
     key: str
+    accepted: Micros  # read before the store was asked
     earliest: Micros  # reckoned before the store was asked: nothing may begin before
     due: Micros  # as the store has it, a little later
 
@@ -147,9 +150,11 @@ class Site:
 
     def ask(self, job: str, n: int | str, delay: float = 0.0) -> Asked:
         """Ask for one run of a job; it counts as accepted."""
-        earliest = self.store.now() + round(delay * SECOND)
+        accepted = self.store.now()
+        earliest = accepted + round(delay * SECOND)
         answer = self.sched.jobs[job].later(f"{round(delay * 1000)}ms")(n=n)
-        made = Asked(id=answer.id, key=answer.key, earliest=earliest, due=from_datetime(answer.due_at))
+        due = from_datetime(answer.due_at)
+        made = Asked(id=answer.id, key=answer.key, accepted=accepted, earliest=earliest, due=due)
         self.asked.append(made)
         return made
 
@@ -208,6 +213,13 @@ class Site:
         """Return the store's time at a monotonic moment, as the clocks stood last."""
         return round(moment * SECOND) + self._aheads[-1]
 
+    def save(self) -> tuple[Micros, Micros]:
+        """Copy the store; return up to which due moment everything was decided by then, and the moment of the copy."""
+        now = self.store.now()
+        under_way = self.store.occurrences(Query(open_only=True, scheduled_until=now + 1, limit=1000))
+        self.place.save()
+        return min([now, *(row.scheduled_for - 1 for row in under_way)]), now
+
     # -- the end ------------------------------------------------------------------------------------------
 
     def finish(
@@ -217,6 +229,7 @@ class Site:
         repeats: bool = False,
         gap: tuple[float, float] | None = None,
         judge_early: bool = True,
+        lost: Lost | None = None,
     ) -> Findings:
         """Stop counting, wait for the last decisions, judge, and add what was found to the outcome.
 
@@ -225,6 +238,7 @@ class Site:
             repeats: starts again that a lost attempt explains are expected.
             gap: monotonic moments between which nobody could run anything: the catch-up policies are judged.
             judge_early: False where the store's own clock was moved.
+            lost: what the store forgot; what may have run in it is held for a person and not waited for.
         """
         last = max((one.due for one in self.asked), default=0)
         self.wait(lambda: self.store.now() > last, 30, "the last moment that was asked for")
@@ -233,7 +247,7 @@ class Site:
         with contextlib.suppress(NotSo):
             # A tick that was caught in the middle when its worker was killed is taken over when its usual lease ends.
             patience = 40 if repeats else 12
-            self.wait(lambda: self._all_decided(until), patience, "the last decisions", pause=0.2)
+            self.wait(lambda: self._all_decided(until, lost), patience, "the last decisions", pause=0.2)
         exits = self.exits()
         history = History(
             effects=self.effects,
@@ -241,9 +255,11 @@ class Site:
             since=self.since,
             until=until,
             asked={one.key: one.earliest for one in self.asked},
+            accepted={one.key: one.accepted for one in self.asked},
             ahead=max(self._aheads),
             judge_early=judge_early,
             gap=None if gap is None else Gap(since=self.at(gap[0]), until=self.at(gap[1]), looked=self.at(gap[1] + 2)),
+            lost=lost,
         )
         found = judge(history)
         outcome.judge(found, repeats=repeats)
@@ -253,9 +269,9 @@ class Site:
             outcome.add("off policy", len(found.off_policy), most=0)
         return found
 
-    def _all_decided(self, until: Micros) -> bool:
-        due = self.store.occurrences(Query(open_only=True, scheduled_until=until + 1, limit=50))
-        return not due
+    def _all_decided(self, until: Micros, lost: Lost | None) -> bool:
+        due = self.store.occurrences(Query(open_only=True, scheduled_until=until + 1, limit=1000))
+        return all(lost is not None and lost.covers(row.scheduled_for) for row in due)
 
     def recorded(self, until: Micros) -> list[Recorded]:
         """Return what the store says of every moment that counts."""
@@ -272,15 +288,21 @@ class Site:
         counts: dict[str, int] = {}
         for effect in of_phase(self.effects, "begin"):
             counts[effect.key] = counts.get(effect.key, 0) + 1
-        return [self._record(row, is_repeated=counts.get(row.key, 0) > 1) for row in rows]
+        asked = self._to_ask_about(rows)
+        return [self._record(row, is_repeated=counts.get(row.key, 0) > 1, is_asked=row.id in asked) for row in rows]
 
-    def _record(self, row: Occurrence, *, is_repeated: bool) -> Recorded:
+    def _to_ask_about(self, rows: Sequence[Occurrence]) -> set[int]:
+        """Return the rows that ``why`` is asked about."""
+        keys = {one.key for one in self.asked}
+        ended = [row for row in rows if row.state.value in ENDS]
+        ours = [row.id for row in ended if row.origin is Origin.SCHEDULE or row.key in keys]
+        others = [row.id for row in ended if row.origin is not Origin.SCHEDULE and row.key not in keys]
+        return {*ours, *others[:: max(1, len(others) // WHY_OF_OTHERS)]}
+
+    def _record(self, row: Occurrence, *, is_repeated: bool, is_asked: bool) -> Recorded:
         attempts: tuple[tuple[int, str], ...] = ()
         if is_repeated and (story := self.store.story(row.id)) is not None:
             attempts = tuple((one.fence, one.outcome) for one in story.attempts)
-        told = "ran"  # asked only where nothing ran: that is what a person would ask about
-        if row.state.value != "SUCCESS" and row.state.value in ENDS:
-            told = why(self.store, occurrence_id=row.id).sentence
         return Recorded(
             job=row.job,
             key=row.key,
@@ -288,9 +310,8 @@ class Site:
             until=row.range_until,
             state=row.state.value,
             verdict=row.verdict,
-            why=told,
+            why=why(self.store, occurrence_id=row.id).sentence if is_asked else None,
             attempts=attempts,
-            held=row.code == "held_rollback",
         )
 
     def said(self, lines: int = 8, workers: int = 6) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from faults.checker import SECOND, Findings, Gap, History, Recorded, expected, judge
+from faults.checker import SECOND, Findings, Gap, History, Lost, Recorded, expected, judge, unflagged
 from faults.effects import Effect, parse
 from faults.figures import Outcome
 from faults.worker import read_plan
@@ -95,6 +95,84 @@ def test_a_tick_that_was_left_out_with_a_record_is_not_lost(good: History) -> No
 def test_a_decision_that_has_nothing_to_say_is_silent(good: History) -> None:
     recorded = [replace(good.recorded[0], state="SKIPPED", verdict="skip_superseded", why=""), *good.recorded[1:]]
     assert faults_of(judge(replace(good, effects=good.effects[1:], recorded=recorded))) == {"silent"}
+
+
+def test_a_success_that_has_nothing_to_say_is_silent_as_well(good: History) -> None:
+    recorded = [replace(good.recorded[0], why=""), *good.recorded[1:]]
+    assert faults_of(judge(replace(good, recorded=recorded))) == {"silent"}
+
+
+def test_a_run_that_was_asked_for_and_has_nothing_to_say_is_silent(good: History) -> None:
+    run = effect("begin", "delayed", BEGAN + SECOND, key="delayed:1")
+    told = success("delayed", BEGAN, key="delayed:1", why="")
+    history = replace(good, effects=[*good.effects, run], recorded=[*good.recorded, told], asked={"delayed:1": BEGAN})
+    assert faults_of(judge(history)) == {"silent"}
+
+
+def test_what_was_not_asked_about_is_neither_silent_nor_counted_as_told(good: History) -> None:
+    recorded = [replace(good.recorded[0], why=None), *good.recorded[1:]]
+    found = judge(replace(good, recorded=recorded))
+    assert (faults_of(found), found.told) == (set(), 4)
+    nobody = judge(replace(good, recorded=[replace(one, why=None) for one in good.recorded]))
+    outcome = Outcome(cell="x", store="y")
+    outcome.judge(nobody)
+    assert not outcome.is_green, "a cell in which nobody was asked why shows nothing about why"
+
+
+def test_a_run_that_ended_without_a_verdict_is_lost(good: History) -> None:
+    run = effect("begin", "delayed", BEGAN + SECOND, key="delayed:1")
+    told = success("delayed", BEGAN, key="delayed:1", verdict="")
+    history = replace(good, effects=[*good.effects, run], recorded=[*good.recorded, told], asked={"delayed:1": BEGAN})
+    assert faults_of(judge(history)) == {"lost"}
+
+
+LOST = Lost(since=BEGAN + 3 * SECOND, copied=BEGAN + 3 * SECOND, until=BEGAN + 7 * SECOND)
+"""Of the ticks at 2, 4, 6, 8 and 10 s those at 4 and 6 s lie in it."""
+
+
+def test_what_a_store_forgot_need_not_be_decided_and_everything_else_must(good: History) -> None:
+    forgot = replace(good, recorded=[good.recorded[0], *good.recorded[3:]], lost=LOST)
+    found = judge(forgot)
+    assert (faults_of(found), found.due) == (set(), 3)
+    assert faults_of(judge(replace(forgot, recorded=forgot.recorded[1:]))) == {"lost"}
+    assert faults_of(judge(replace(forgot, recorded=forgot.recorded[:-1]))) == {"lost"}
+    lies = [*forgot.recorded, success("tick", BEGAN + 4 * SECOND)]
+    without = [one for one in good.effects if moment(BEGAN + 4 * SECOND) not in one.key]
+    assert faults_of(judge(replace(forgot, recorded=lies, effects=without))) == {"lost"}
+
+
+def test_a_request_is_forgotten_only_when_it_was_accepted_after_the_copy_or_due_before_the_loss_was_seen(
+    good: History,
+) -> None:
+    def faults(accepted: float, due: float) -> set[str]:
+        asked, told = {"delayed:1": BEGAN + round(due * SECOND)}, {"delayed:1": BEGAN + round(accepted * SECOND)}
+        return faults_of(judge(replace(good, asked=asked, accepted=told, lost=LOST)))
+
+    assert faults(1, 2) == {"lost"}
+    assert faults(1, 5) == set()
+    assert faults(1, 8) == {"lost"}, "it was in the copy, and its time came after the loss was seen"
+    assert faults(4, 8) == set(), "it was accepted after the copy was made"
+    assert faults(8, 9) == {"lost"}
+
+
+def test_a_repeat_outside_of_what_was_lost_is_doubled_and_an_early_start_is_early_anywhere(good: History) -> None:
+    inside = [*good.effects, effect("begin", "tick", BEGAN + 9 * SECOND, key=good.effects[1].key, fence=2)]
+    outside = [*good.effects, effect("begin", "tick", BEGAN + 9 * SECOND, key=good.effects[0].key, fence=2)]
+    assert faults_of(judge(replace(good, effects=inside, lost=LOST))) == set()
+    assert faults_of(judge(replace(good, effects=outside, lost=LOST))) == {"doubled"}
+    hasty = [good.effects[0], replace(good.effects[1], mono=good.effects[0].mono), *good.effects[2:]]
+    assert faults_of(judge(replace(good, effects=hasty, lost=LOST))) == {"early"}
+
+
+def test_a_flag_counts_only_when_it_was_there_before_the_second_start() -> None:
+    assert not unflagged([5], [])
+    assert unflagged([5, 9], [])
+    assert unflagged([5, 9], [(5, "started"), (9, "started")])
+    assert not unflagged([5, 9], [(9, "restored_epoch")])
+    assert not unflagged([5, 9], [(7, "held_rollback"), (9, "started")])
+    assert unflagged([5, 9], [(3, "held_rollback")]), "it is about an earlier loss"
+    assert unflagged([5, 9], [(11, "held_rollback")]), "by then it had run again"
+    assert unflagged([5, 9, 12], [(9, "restored_epoch")]), "each repeat needs its own"
 
 
 def test_a_second_run_without_a_recorded_cause_is_doubled(good: History) -> None:

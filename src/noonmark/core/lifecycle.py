@@ -43,10 +43,11 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (MANUAL, Event.MARK_DONE): SUCCESS,
     (MANUAL, Event.MARK_SKIP): SKIPPED,
     (MANUAL, Event.MARK_HANDLED): CANCELLED,
-    # a person lets go what was held because the store lost a range in which it may have run
+    # a person says what becomes of a row that is held because the store lost a range in which it may have run
     (PENDING, Event.RELEASE): PENDING,
     (RETRYING, Event.RELEASE): PENDING,
     (RUNNING, Event.RELEASE): PENDING,
+    (RUNNING, Event.MARK_DONE): SUCCESS,
     # a later revision yields a superseded moment again before it is due
     (SKIPPED, Event.REOPEN): PENDING,
 }

@@ -103,6 +103,8 @@ class Judged:
     rollbacks: Any = None  # the fact's new value; None: it stays as it is
     opened: Epoch | None = None
     hold_before: Micros | None = None
+    worker: str = ""  # who was heard of, and when, as far as that still proves something
+    beat: Micros = 0
 
 
 def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
@@ -129,19 +131,13 @@ def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
         outcome = "other"
     elif is_there(receipt, known):
         outcome = "present"
-    elif receipt.epoch < newest and hash_ == _rebased(receipt, newest):  # its answer was lost, and it asks again
-        outcome = "lost" if epochs[-1].writers[:1] == (claim.writer,) else "joined"
+    elif head is not None and receipt.epoch < head.epoch and head.hash == _rebased(receipt, head.epoch):
+        # Its answer was lost, and it asks again.  Of what was found since it hears by its next proof.
+        newest = head.epoch
+        outcome = "lost" if any(e.number == newest and e.writers[:1] == (claim.writer,) for e in epochs) else "joined"
     else:
-        outcome = "joined" if receipt.epoch < newest else "lost"
-        lost_from = _survived_until(head, known)
-        if outcome == "lost":
-            newest = max(newest, receipt.epoch) + 1
-            opened = Epoch(number=newest, lost_from=lost_from, lost_until=now, detected_at=now, writers=(claim.writer,))
-            epochs, hold_before = (*epochs, opened), now
-        else:
-            was = epochs[-1].lost_until
-            epochs = _joined(epochs, newest, claim.writer, lost_from, max(receipt.at, receipt.beat))
-            hold_before = epochs[-1].lost_until if epochs[-1].lost_until > was else None
+        epochs, opened, hold_before = _recorded(receipt, epochs, known, now)
+        outcome, newest = "lost" if opened is not None else "joined", epochs[-1].number
         value = to_plain(epochs)
         # The chain goes on from where the writer was, so no number is used twice; repeating the claim gives the same.
         seq, hash_, at = max(seq, receipt.seq), _rebased(receipt, newest), now
@@ -164,7 +160,41 @@ def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
         rollbacks=value,
         opened=opened,
         hold_before=hold_before,
+        worker=receipt.worker if receipt is not None and outcome != "other" else "",
+        beat=receipt.beat if receipt is not None and outcome == "present" else 0,
     )
+
+
+def _recorded(
+    receipt: Receipt, epochs: tuple[Epoch, ...], known: Known, now: Micros
+) -> tuple[tuple[Epoch, ...], Epoch | None, Micros | None]:
+    """Return the rollbacks with this loss, the one that was opened for it, and before which moment rows are to be held."""
+    lost_from, last_word = _survived_until(known), _last_lost(receipt, known)
+    if _is_of(receipt, epochs, last_word):
+        was, epochs = epochs[-1].lost_until, _joined(epochs, receipt.writer, lost_from, last_word)
+        return epochs, None, epochs[-1].lost_until if epochs[-1].lost_until > was else None
+    number = max([receipt.epoch, *(epoch.number for epoch in epochs)]) + 1
+    until = max(now, last_word)  # the clock of the server that was lost may have been ahead
+    opened = Epoch(number=number, lost_from=lost_from, lost_until=until, detected_at=now, writers=(receipt.writer,))
+    return (*epochs, opened), opened, until
+
+
+def _last_lost(receipt: Receipt, known: Known) -> Micros:
+    """Return when the last of what is gone was acknowledged; a heartbeat that is there may have come since."""
+    is_heard = known.beat is not None and known.beat >= receipt.beat
+    return receipt.at if is_heard else max(receipt.at, receipt.beat)
+
+
+def _is_of(receipt: Receipt, epochs: Sequence[Epoch], last_word: Micros) -> bool:
+    """May the writer have lost its last word in the newest rollback, and does that one still hold what it holds?
+
+    What a person let go holds nothing and alerts nobody; and what was acknowledged after a detection was lost later.
+    """
+    if not epochs:
+        return False
+    newest = epochs[-1]
+    is_whole = newest.released_at is None and not newest.released_jobs
+    return is_whole and receipt.epoch < newest.number and last_word <= newest.detected_at
 
 
 def is_there(receipt: Receipt, known: Known) -> bool:
@@ -179,30 +209,32 @@ def is_there(receipt: Receipt, known: Known) -> bool:
     return known.link is None or known.link == receipt.hash  # None: pruned, so nothing speaks against it
 
 
-def _survived_until(head: Writer | None, known: Known) -> Micros:
-    moments = [] if head is None else [head.at]
+def unseen(version: int, now: Micros) -> int:
+    """Return the next number of a counter, one that nobody can have seen before the store lost what it lost."""
+    return max(version + 1, now)
+
+
+def _survived_until(known: Known) -> Micros:
+    moments = [] if known.head is None else [known.head.at]
     if known.beat is not None:
         moments.append(known.beat)
     return max(moments) if moments else known.as_of
 
 
-def _joined(epochs: tuple[Epoch, ...], number: int, writer: str, since: Micros, until: Micros) -> tuple[Epoch, ...]:
+def _joined(epochs: tuple[Epoch, ...], writer: str, since: Micros, until: Micros) -> tuple[Epoch, ...]:
     """Widen the newest rollback by what another writer lost in it."""
-    return tuple(
-        replace(
-            epoch,
-            lost_from=min(epoch.lost_from, since),
-            lost_until=max(epoch.lost_until, until),
-            writers=epoch.writers if writer in epoch.writers else (*epoch.writers, writer),
-        )
-        if epoch.number == number
-        else epoch
-        for epoch in epochs
+    newest = epochs[-1]
+    wider = replace(
+        newest,
+        lost_from=min(newest.lost_from, since),
+        lost_until=max(newest.lost_until, until),
+        writers=newest.writers if writer in newest.writers else (*newest.writers, writer),
     )
+    return (*epochs[:-1], wider)
 
 
-def receipt_of(judged: Judged, store: str, *, worker: str = "", beat: Micros = 0) -> Receipt:
-    """Return where the writer's chain goes on."""
+def receipt_of(judged: Judged, store: str) -> Receipt:
+    """Return where the writer's chain goes on; a heartbeat that is gone proves nothing a second time."""
     head = judged.writer
     return Receipt(
         store=store,
@@ -211,8 +243,8 @@ def receipt_of(judged: Judged, store: str, *, worker: str = "", beat: Micros = 0
         seq=head.seq,
         hash=head.hash,
         at=head.at,
-        worker=worker,
-        beat=beat,
+        worker=judged.worker,
+        beat=judged.beat,
     )
 
 
@@ -277,21 +309,6 @@ def to_plain(epochs: Sequence[Epoch]) -> dict[str, Any]:
             for epoch in kept
         ]
     }
-
-
-def released(epochs: Sequence[Epoch], *, by: str, reason: str, at: Micros, job: str = "") -> dict[str, Any]:
-    """Return the fact's value once a person let a job's held rows go, or ("") those of every job."""
-    word = {"by": by, "reason": reason, "at": at}
-    return to_plain(
-        [
-            epoch
-            if epoch.is_released(job)
-            else replace(epoch, released_jobs={**(epoch.released_jobs or {}), job: word})
-            if job
-            else replace(epoch, released_at=at, released_by=by, reason=reason)
-            for epoch in epochs
-        ]
-    )
 
 
 def lost_until(fact: Fact | None) -> Micros:

@@ -209,10 +209,13 @@ def check_act(wish: Act, request_id: str = "") -> None:
     if wish.kind not in ACTS:
         raise ValueError(f"no such act: {wish.kind!r}; there are {', '.join(sorted(ACTS))}")
     check_call(request_id)
+    if wish.epochs:
+        _few("rollbacks of an act", wish.epochs)
     _short("the note or reason", wish.reason, NOTE_LIMIT)
     _short("the actor", wish.actor, NAME_LIMIT)
     _short("the name of the job", wish.job or "", NAME_LIMIT)
     _short("the key", wish.key or "", KEY_LIMIT)
+    _few("rollbacks in one call", wish.epochs or ())
     _check_passed(wish.passed)
     check_rows(wish.adds)
 

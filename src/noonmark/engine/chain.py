@@ -60,7 +60,8 @@ class ChainedStore:
         self._row_of = row_of
         self._folder = folder or StateFolder(None)
         self._proves = Capability.PROVES in store.capabilities
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # one proof at a time
+        self._memory = threading.Lock()  # held while the receipt is changed, never while the store is asked
         self._witness: Witness | None = None
         self._identity = ""
         self._serving: Serving | None = None
@@ -77,7 +78,7 @@ class ChainedStore:
 
     @property
     def is_older(self) -> bool:
-        """True while nobody has asked ``came_back_older`` about a rollback."""
+        """True while nobody has asked ``came_back_older`` about a rollback, our own or another writer's."""
         return self._rolled_back
 
     def came_back_older(self) -> bool:
@@ -147,10 +148,15 @@ class ChainedStore:
         if not self._proves:
             return self._store.heartbeat(worker, ttl)
         self._ensure()
+        before = self._receipt
         now = self._store.heartbeat(worker, ttl)
-        witness = self._witness
-        if witness is not None and witness.receipt is not None:
-            witness.keep(replace(witness.receipt, worker=worker.id, beat=now))
+
+        def heard(receipt: Receipt) -> Receipt:
+            if (receipt.store, receipt.epoch) != (before.store, before.epoch):
+                return receipt  # proved anew meanwhile: what the heartbeat reached may be gone
+            return replace(receipt, worker=worker.id, beat=now)
+
+        self._keep(heard)
         return now
 
     # -- the chain --------------------------------------------------------------------------------
@@ -184,14 +190,26 @@ class ChainedStore:
 
     def _acknowledge(self, link: ChainLink, now: Micros) -> Micros:
         """The store has this link: remember it (``now`` 0: the store's time is reckoned from its last answer)."""
-        assert self._witness is not None
-        receipt = self._receipt
-        if link.before != receipt.hash:
-            return receipt.at  # proved anew meanwhile: the store knows better than an answer that comes late
-        self._proved_at = self._boot()
         at = now or self._store_now()
-        self._witness.keep(replace(receipt, seq=link.seq, hash=link.hash, at=at))
-        return at
+
+        def follow(receipt: Receipt) -> Receipt:
+            if link.before != receipt.hash:
+                return receipt  # proved anew meanwhile: the store knows better than an answer that comes late
+            return replace(receipt, seq=link.seq, hash=link.hash, at=at)
+
+        kept = self._keep(follow)
+        if kept.hash == link.hash:
+            self._proved_at = self._boot()
+        return kept.at
+
+    def _keep(self, change: Callable[[Receipt], Receipt]) -> Receipt:
+        """Change the receipt in one step, for the store thread and the keeper's both do; return what it is then."""
+        with self._memory:
+            assert self._witness is not None, "proved before the first verb"
+            receipt = change(self._receipt)
+            if receipt != self._witness.receipt:
+                self._witness.keep(receipt)
+            return receipt
 
     def _store_now(self) -> Micros:
         return self._offset + self._boot()
@@ -225,17 +243,18 @@ class ChainedStore:
     def _prove(self) -> None:
         with self._lock:
             witness = self._witness or self._remember()
-            proof = self._ask(witness)
+            asked, proof = self._ask(witness)
             if proof.outcome == "other":  # another store lies at the address: what we know is about the one before
                 witness.close()
                 witness = self._remember()
-                proof = self._ask(witness)
+                asked, proof = self._ask(witness)
             is_first = self._witness is None
-            self._witness = witness
             self._proved_at = self._boot()
             self._offset = proof.now - self._proved_at
-            witness.keep(proof.receipt)
-            self._note(proof, witness.writer)
+            with self._memory:
+                self._witness = witness
+                witness.keep(_merged(proof, witness.receipt))
+            self._note(proof, asked, witness.writer)
             if is_first:
                 self._prove_others(proof.receipt.store)
             self._identity, self._serving = proof.serving.identity, proof.serving
@@ -259,9 +278,10 @@ class ChainedStore:
             )
         return witness
 
-    def _ask(self, witness: Witness) -> Proof:
-        claim = Claim(writer=witness.writer, worker=self._worker, receipt=witness.receipt, blind=witness.is_blind)
-        return self._guard.prove(claim)
+    def _ask(self, witness: Witness) -> tuple[Receipt | None, Proof]:
+        asked = witness.receipt
+        claim = Claim(writer=witness.writer, worker=self._worker, receipt=asked, blind=witness.is_blind)
+        return asked, self._guard.prove(claim)
 
     def _prove_others(self, store: str) -> None:
         """Ask for the writers of this host that nobody is now: their processes may never come back to ask."""
@@ -270,20 +290,24 @@ class ChainedStore:
                 if other.receipt is not None:
                     claim = Claim(writer=other.writer, worker=other.receipt.worker, receipt=other.receipt)
                     proof = self._guard.prove(claim)
+                    self._note(proof, other.receipt, other.writer)
                     other.keep(proof.receipt)
-                    self._note(proof, other.writer)
             finally:
                 other.close()
 
-    def _note(self, proof: Proof, writer: str) -> None:
+    def _note(self, proof: Proof, asked: Receipt | None, writer: str) -> None:
+        """Remember that the store went back, whoever lost something: what we have read of it may be of a lost range."""
+        number = proof.receipt.epoch
         if proof.outcome not in ("lost", "joined"):
+            if asked is not None and number > asked.epoch:
+                self._rolled_back = True
             return
-        epoch = proof.epochs[-1]
-        self._rolled_back, self._epoch_at = True, epoch.detected_at
+        self._rolled_back = True
+        self._epoch_at = next((epoch.detected_at for epoch in proof.epochs if epoch.number == number), proof.now)
         _LOG.error(
             "%s",
-            f"the store lost what it had acknowledged to {writer} (rollback {epoch.number}); what may have run in what "
-            "it lost is held for a person: noonmark ledger show",
+            f"the store lost what it had acknowledged to {writer} (rollback {number}); what may have run in what it lost "
+            "is held for a person: noonmark ledger show",
         )
 
     def _waits(self) -> bool:
@@ -301,3 +325,11 @@ class ChainedStore:
             return True
         self._awaits = False
         return False
+
+
+def _merged(proof: Proof, receipt: Receipt | None) -> Receipt:
+    """Return the receipt after a proof; what was acknowledged while it was under way is not forgotten for it."""
+    if proof.outcome != "present" or receipt is None:
+        return proof.receipt
+    further = replace(receipt, epoch=proof.receipt.epoch) if receipt.seq > proof.receipt.seq else proof.receipt
+    return replace(further, worker=receipt.worker, beat=receipt.beat)

@@ -140,8 +140,6 @@ class Importer:
             if added.outcome == "duplicate_key":
                 return "kept"
             row_id = added.id
-        elif step.row.state is State.RUNNING:
-            store.act(new_request(), Act(kind="release", actor=actor, reason=reason, occurrence_id=row_id))
         acted = store.act(new_request(), Act(kind="mark_done", actor=actor, reason=reason, occurrence_id=row_id))
         return step.what if acted.outcome in ("done", "already_done") else "kept"
 

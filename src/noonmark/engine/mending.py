@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from noonmark.core import rollback
-from noonmark.core.model import Act, Fact, Occurrence, Query, State
+from noonmark.core import releasing, rollback
+from noonmark.core.model import Act, Occurrence, Query, State
 from noonmark.core.model.rollback import Epoch, Writer
 from noonmark.ports.rollback import Guarded
 from noonmark.ports.store import Capability, Store
@@ -62,10 +62,15 @@ def _all(store: Store, *, job: str | None = None, states: frozenset[State]) -> I
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """How many rows were let go or marked, and the ids of those that a worker has to look at first (call again)."""
+    """How many rows were let go or marked, and what was not.
+
+    ``left``: rows that a worker has to look at first (call again).  ``added``: rollbacks that were proved, or that grew,
+    while these were let go; what they hold is held.
+    """
 
     rows: int
     left: tuple[int, ...]
+    added: tuple[int, ...] = ()
 
 
 def release(
@@ -82,23 +87,41 @@ def release(
         job: "" = every job.
         as_done: mark the held rows as done instead of letting them run.
     """
-    fact = store.facts([rollback.FACT])[rollback.FACT]
-    epochs = rollback.epochs_of(fact.value)
-    if not epochs or all(epoch.is_released(job) for epoch in epochs):
+    shown = _unreleased(store, job)
+    if not shown:
         return None
+    named = releasing.shown(shown)
     done, left = 0, []
-    rows = _in_range(store, epochs, job or None) if as_done else held_rows(store, job or None)
-    for row in list(rows):
-        if _let_go(store, new_request, row, actor=actor, reason=reason, as_done=as_done):
+    for row in list(_concerned(store, shown, job or None, as_done=as_done)):
+        act = Act(kind="release", actor=actor, reason=reason, occurrence_id=row.id, epochs=named)
+        if as_done:
+            act = Act(kind="mark_done", actor=actor, reason=reason, occurrence_id=row.id)
+        if not row.holder and store.act(new_request(), act).outcome in ("done", "already_done"):
             done += 1
         else:
-            left.append(row.id)
+            left.append(row)
+    added = _added(shown, _unreleased(store, job))
+    left = [row for row in left if not any(epoch.concerns(row) for epoch in added)]
     if not left:
-        value = rollback.released(epochs, by=actor, reason=reason, at=store.now(), job=job)
-        store.signal(new_request(), [Fact(name=rollback.FACT, value=value, actor=actor)])
-        if not job:
-            store.act(new_request(), Act(kind="release", actor=actor, reason=reason))
-    return Released(rows=done, left=tuple(left))
+        store.act(new_request(), Act(kind="release", actor=actor, reason=reason, job=job or None, epochs=named))
+        added = _added(shown, _unreleased(store, job))
+    return Released(rows=done, left=tuple(row.id for row in left), added=tuple(epoch.number for epoch in added))
+
+
+def _unreleased(store: Store, job: str) -> tuple[Epoch, ...]:
+    epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
+    return tuple(epoch for epoch in epochs if not epoch.is_released(job))
+
+
+def _added(shown: Sequence[Epoch], now: Sequence[Epoch]) -> tuple[Epoch, ...]:
+    named = dict(releasing.shown(shown))
+    return tuple(epoch for epoch in now if named.get(epoch.number) != epoch.lost_until)
+
+
+def _concerned(store: Store, epochs: Sequence[Epoch], job: str | None, *, as_done: bool) -> Iterator[Occurrence]:
+    """Yield the rows that these rollbacks hold; to be marked as done, also those that nobody has looked at yet."""
+    rows = _in_range(store, epochs, job) if as_done else held_rows(store, job)
+    return (row for row in rows if any(epoch.concerns(row) for epoch in epochs))
 
 
 def _in_range(store: Store, epochs: Sequence[Epoch], job: str | None) -> Iterator[Occurrence]:
@@ -109,19 +132,3 @@ def _in_range(store: Store, epochs: Sequence[Epoch], job: str | None) -> Iterato
             continue
         if any(epoch.concerns(row) and not epoch.is_released(row.job) for epoch in epochs):
             yield row
-
-
-def _let_go(
-    store: Store, new_request: Callable[[], str], row: Occurrence, *, actor: str, reason: str, as_done: bool
-) -> bool:
-    if row.holder or (as_done and row.frontier):
-        return False
-    act = Act(kind="release", actor=actor, reason=reason, occurrence_id=row.id)
-    if as_done and row.state is not State.RUNNING:
-        act = Act(kind="mark_done", actor=actor, reason=reason, occurrence_id=row.id)
-    if store.act(new_request(), act).outcome not in ("done", "already_done"):
-        return False
-    if as_done and row.state is State.RUNNING:  # a lapsed run: it has to be let go before it can be marked
-        marked = Act(kind="mark_done", actor=actor, reason=reason, occurrence_id=row.id)
-        return store.act(new_request(), marked).outcome in ("done", "already_done")
-    return True

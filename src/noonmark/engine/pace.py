@@ -22,6 +22,8 @@ POLL: Micros = SECOND // 4
 SPACING: Micros = 5 * SECOND // 1000
 """A hint waits until the last take began so long ago: a flood of hints makes few takes, each worth more.  Due moments
 are not held back by it."""
+SLOW: Micros = SECOND // 20
+"""An answer that took longer may have been lost and repeated, and its time be that of the first asking."""
 
 
 class Pace:
@@ -67,7 +69,9 @@ class Pace:
             return FAR
         if taken.next_due > taken.now:
             self._empty_takes = 0
-            return received + taken.next_due - taken.now
+            # Too early costs one more take, too late costs the promise.
+            since = received if received - self._took_at <= SLOW else self._took_at
+            return since + taken.next_due - taken.now
         self._empty_takes += 1  # due, but not for us just now: ask again soon, then less soon
         return received + self._spread(min(POLL, 2500 << min(self._empty_takes, 8)))
 

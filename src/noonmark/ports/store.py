@@ -201,7 +201,10 @@ class Store(Protocol):
         """Carry out a person's act, with who and why in the ledger.
 
         release: a row that a rollback held (code held_rollback, under no lease) is due now and judged as a retry is;
-        naming no row closes the alert of the rollback.
+        where ``epochs`` is given, ``refused`` if a rollback holds it that is not named there or whose lost range grew.
+        Naming no row it lets the rollbacks in ``epochs`` go, of ``job`` or of all, all or none (``refused``: one has grown);
+        when nothing is held any more the alert closes.  See ``core.releasing``, in one transaction with the fact.
+        mark_done: also a RUNNING row with code held_rollback that nobody holds; every other run is its holder's to end.
 
         cancel by key finds every open row with it, and an unknown key is held by a new CANCELLED row; a RUNNING row is
         asked (``requested``), a frontier too, which ends at its first look (ADR 0012); SUCCESS answers ``already_done``.

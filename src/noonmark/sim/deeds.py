@@ -138,8 +138,8 @@ class Outsiders:
 
         def verb(_deed: Deed, request: str) -> Any:
             found = release(self.link, lambda: f"{request} {next(numbers)}", actor="ada", reason="looked through")
-            if found is not None and found.left:
-                raise StoreUnreachable("some of it a worker has to look at first: again")
+            if found is not None and (found.left or found.added):
+                raise StoreUnreachable("some of it a worker has to look at first, or is new: again")
             return found
 
         self._ask(Deed(at=0, kind="release", what=""), verb)

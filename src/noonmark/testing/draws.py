@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from noonmark.core import releasing, rollback
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import (
     SECOND,
+    Act,
     AlertWrite,
     Event,
     FactWrite,
@@ -123,6 +125,18 @@ def _draw_moments(
     if is_step and dice.choice((True, False)):
         adds.append(draw_row(dice, now, store, job=job, later=True, frontier=True, worker=""))
     return tuple(adds)
+
+
+def held_until(due_at: Micros) -> dict[str, Any]:
+    """Return what a look says that holds a row for a rollback."""
+    return {"event": Event.PARK, "due_at": due_at, "code": "held_rollback", "verdict": "skip_lease"}
+
+
+def draw_release(dice: random.Random, store: Store, job: str | None = None) -> Act:
+    """Draw a release by what a person was shown: most often all that there is, at times less of it."""
+    epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
+    named = tuple((number, until - dice.choice((0, 0, 0, 1))) for number, until in releasing.shown(epochs))
+    return Act(kind="release", actor="ada", reason="why", job=job, epochs=named[dice.choice((0, 0, 0, 1)) :])
 
 
 def draw_outcome(dice: random.Random, now: Micros, store: Store, row: Occurrence) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from noonmark.core import rollback
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import (
     LOOK_LEASE,
@@ -43,10 +44,11 @@ from noonmark.core.model import (
 )
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Capability, Store
+from noonmark.testing import draws
 from noonmark.testing.builders import LEASE, make_worker
 from noonmark.testing.clock import VirtualClock
 from noonmark.testing.draws import FLAGS, JOBS, KEYS, SLOTS, WORKERS, Leaving, draw_leaving, draw_outcome, draw_row
-from noonmark.testing.twins import Spot, Twin, assert_same, proof_of
+from noonmark.testing.twins import Spot, Twin, assert_same, counts_of, facts_of, proof_of
 
 ACTS = {
     "retry": Event.RETRY,
@@ -196,31 +198,45 @@ class Lockstep(RuleBasedStateMachine):
         card = make_worker(worker, ended_at=self.now if ends else None)
         self._both(lambda twin: twin.store.heartbeat(card, 60 * SECOND, at=self.now))
 
-    @rule(
-        dice=DICE,
-        kind=st.sampled_from(sorted(ACTS)),
-        by_key=st.booleans(),
-    )
+    @rule(dice=DICE, kind=st.sampled_from(sorted(ACTS)), by_key=st.booleans())
     def act_on_a_row(self, dice: random.Random, kind: str, by_key: bool) -> None:
         request = self._request()
         if by_key and kind == "cancel":
             key = dice.choice((*KEYS, "k9"))
             self._both(lambda twin: twin.store.act(request, Act(kind=kind, actor="ada", key=key), at=self.now))
             return
-        spot = self._some_spot(dice, lambda row: next_state(row.state, ACTS[kind]) is not None)
+        held = kind == "release"
+        spot = self._some_spot(
+            dice, lambda row: row.code == "held_rollback" if held else next_state(row.state, ACTS[kind]) is not None
+        )
         if spot is not None:
+            shown = draws.draw_release(dice, self.twins[0].store).epochs if held else None
+            act = Act(kind=kind, actor="ada", reason="why", epochs=shown)
             self._both(
-                lambda twin: twin.store.act(
-                    request, Act(kind=kind, actor="ada", reason="why", occurrence_id=twin.rows[spot].id), at=self.now
-                )
+                lambda twin: twin.store.act(request, replace(act, occurrence_id=twin.rows[spot].id), at=self.now)
+            )
+
+    @rule(dice=DICE)
+    def hold(self, dice: random.Random) -> None:
+        """Let a worker's look park what it has as held for a rollback."""
+        spot = self._some_spot(dice, lambda row: row.holder != "")
+        if spot is not None:
+            self._settle(
+                self.twins[0].rows[spot].holder or "w1", [(spot, None, draws.held_until(self.now + 90 * SECOND))]
             )
 
     @rule(dice=DICE, writer=st.sampled_from(("p1", "p2")), worker=st.sampled_from(WORKERS))
     def prove(self, dice: random.Random, writer: str, worker: str) -> None:
         """Let a writer prove itself; now and then it remembers a link that the store does not hold."""
-        is_lost, epoch = not dice.randint(0, 5), dice.randint(0, 1)
+        is_lost, epoch = not dice.randint(0, 3), dice.randint(0, 1)
         if all(Capability.PROVES in twin.store.capabilities for twin in self.twins):
             self._both(lambda twin: proof_of(twin, writer, worker, is_lost=is_lost, epoch=epoch, now=self.now))
+
+    @rule(dice=DICE, job=st.sampled_from(("", "", *JOBS)))
+    def let_rollbacks_go(self, dice: random.Random, job: str) -> None:
+        request, act = self._request(), draws.draw_release(dice, self.twins[0].store, job=job)
+        if all(Capability.PROVES in twin.store.capabilities for twin in self.twins):
+            self._both(lambda twin: twin.store.act(request, act, at=self.now))
 
     @rule(dice=DICE, job=st.sampled_from(JOBS), since=st.sampled_from((None, 0, 45, -5)))
     def end_a_job(self, dice: random.Random, job: str, since: int | None) -> None:
@@ -280,10 +296,16 @@ class Lockstep(RuleBasedStateMachine):
     def jobs_facts_and_counts_are_equal(self) -> None:
         if not hasattr(self, "twins"):
             return
-        names = [*FLAGS, *(f"key:{key}" for key in KEYS), *SLOTS[1:], *(f"worker:{worker}" for worker in WORKERS)]
+        names = [
+            *FLAGS,
+            rollback.FACT,
+            *(f"key:{key}" for key in KEYS),
+            *SLOTS[1:],
+            *(f"worker:{worker}" for worker in WORKERS),
+        ]
         self._compare(lambda twin: sorted(map(str, twin.store.jobs())), "jobs")
-        self._compare(lambda twin: self._facts(twin, names), "facts")
-        self._compare(lambda twin: self._counts(twin), "tallies")
+        self._compare(lambda twin: facts_of(twin, names, versioned=FLAGS), "facts")
+        self._compare(counts_of, "tallies")
 
     @invariant()
     def one_success_per_key_and_generation(self) -> None:
@@ -368,24 +390,3 @@ class Lockstep(RuleBasedStateMachine):
         story = twin.store.story(twin.rows[spot].id)
         assert story is not None
         return twin.plain([story.attempts, sorted(story.notes, key=str), story.ledger])
-
-    def _facts(self, twin: Twin, names: list[str]) -> Any:
-        found = twin.store.facts(names)
-        assert list(found) == names
-        plain = {}
-        for name, fact in found.items():
-            value = fact.value
-            if isinstance(value, dict) and "occurrence_id" in value:
-                value = {**value, "occurrence_id": twin.spots[value["occurrence_id"]]}
-            plain[name] = (value, fact.version if name in FLAGS else 0)
-        return plain
-
-    def _counts(self, twin: Twin) -> Any:
-        tallies = twin.store.tallies(revisions=True)
-        by_state = {str(state): count for state, count in tallies.by_state.items() if count}
-        alerts = sorted((alert.job, alert.kind, alert.level, alert.count) for alert in tallies.open_alerts)
-        revisions = [(job.name, job.revision, job.digest, job.rule, job.effective_at) for job in tallies.revisions]
-        return (
-            tallies.now, by_state, tallies.due_now, tallies.delayed, tallies.waiting, tallies.earliest_due,
-            tallies.stale_refused, tallies.duplicates_refused, alerts, revisions,
-        )  # fmt: skip

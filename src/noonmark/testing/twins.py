@@ -7,6 +7,7 @@ choose freely (sequence numbers, the fence of a line that no worker wrote) is le
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
@@ -96,3 +97,28 @@ def proof_of(twin: Twin, writer: str, worker: str, *, is_lost: bool, epoch: int,
         )
     proof = store.prove(Claim(writer=writer, worker=worker, receipt=receipt), at=now)
     return proof.outcome, proof.receipt.seq, proof.receipt.epoch, proof.epochs, proof.serving.as_of, proof.now
+
+
+def counts_of(twin: Twin) -> Any:
+    """Return what two stores must count alike."""
+    tallies = twin.store.tallies(revisions=True)
+    by_state = {str(state): count for state, count in tallies.by_state.items() if count}
+    alerts = sorted((alert.job, alert.kind, alert.level, alert.count) for alert in tallies.open_alerts)
+    revisions = [(job.name, job.revision, job.digest, job.rule, job.effective_at) for job in tallies.revisions]
+    return (
+        tallies.now, by_state, tallies.due_now, tallies.delayed, tallies.waiting, tallies.earliest_due,
+        tallies.stale_refused, tallies.duplicates_refused, alerts, revisions,
+    )  # fmt: skip
+
+
+def facts_of(twin: Twin, names: Sequence[str], *, versioned: Sequence[str]) -> Any:
+    """Return what two stores must have as facts; only these have versions that no store chooses."""
+    found = twin.store.facts(names)
+    assert list(found) == list(names)
+    plain = {}
+    for name, fact in found.items():
+        value = fact.value
+        if isinstance(value, dict) and "occurrence_id" in value:
+            value = {**value, "occurrence_id": twin.spots[value["occurrence_id"]]}
+        plain[name] = (value, fact.version if name in versioned else 0)
+    return plain

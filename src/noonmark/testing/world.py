@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class Done:
     """Something a job did to the outside."""
 
     at: Micros  # the store's time
@@ -152,7 +152,7 @@ class World:
         self.latency = latency
         self.concurrency = concurrency
         self.jobs: dict[str, tuple[Job, Callable[..., Any]]] = {}
-        self.effects: list[Effect] = []
+        self.effects: list[Done] = []
         self.replicas: list[Replica] = []
         self._every: list[Replica] = []  # those that were killed, too
         self._wanted = replicas
@@ -297,7 +297,7 @@ class World:
     def effect(self, name: str) -> None:
         """Record an outside effect of a job, with who did it and when."""
         if self._current is not None and self._current.is_alive:
-            self.effects.append(Effect(at=self.store.now(), replica=self._current.number, name=name))
+            self.effects.append(Done(at=self.store.now(), replica=self._current.number, name=name))
 
     def effect_names(self) -> list[str]:
         """Return the names of the effects, in order."""

@@ -20,7 +20,7 @@ EVENTS = (
 )
 PICTURE = """
 PENDING         R P K M . . . . . C . S K . . P
-RUNNING         . R . M R S F M P C . . . . . P
+RUNNING         . R . M R S F M P C . S . . . P
 FAILED_RETRYING R F . M . . . . . C . S K . . P
 FAILED_MANUAL   . . . . . . . . . C P S K C . .
 SUCCESS         . . . . . . . . . . . . . . . .

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from noonmark.core import lapsed, rollback
+from noonmark.core import lapsed, releasing, rollback
 from noonmark.core.decide import decide
-from noonmark.core.model import HOUR, SECOND, Event, Fact, Manual, Micros, Origin, State, WorkerInfo
+from noonmark.core.model import HOUR, SECOND, Act, Event, Fact, Manual, Micros, Origin, State, WorkerInfo
 from noonmark.core.model import Job as Rule
 from noonmark.core.model.rollback import Claim, Epoch, Receipt, Serving, Writer
 from noonmark.testing.builders import make_row
@@ -137,7 +137,8 @@ def test_a_job_whose_repeat_does_no_harm_starts_and_says_that_it_may_be_one() ->
 
 def test_a_release_of_one_job_lets_only_that_job_go() -> None:
     for job, code in (("job", "restored_epoch"), ("other", "held_rollback"), ("", "restored_epoch")):
-        value = rollback.released(rollback.epochs_of(lost_fact().value), by="ada", reason="why", at=T0, job=job)
+        wish = Act(kind="release", actor="ada", reason="why", job=job, epochs=((1, T0),))
+        value = releasing.let_go(lost_fact().value, wish, T0).value
         assert decided(Fact(name=rollback.FACT, version=4, value=value))[1] == code
 
 
@@ -160,3 +161,125 @@ def test_the_fact_forgets_only_rollbacks_that_hold_nothing() -> None:
     assert len(kept) == rollback.EPOCHS_KEPT
     assert {epoch.number for epoch in epochs if epoch.released_at is None} <= {epoch.number for epoch in kept}
     assert kept[-1].number == epochs[-1].number
+
+
+# -- who joins, and who does not ---------------------------------------------------------------------------
+
+
+def found(**fields: Any) -> Any:
+    """Return the fact's value with one rollback, which was found at T0 + 60 s and proved by somebody else."""
+    at = T0 + 60 * SECOND
+    return lost_fact(**({"lost_until": at, "detected_at": at, "writers": ("other",)} | fields)).value
+
+
+def test_who_lost_its_last_word_before_the_detection_joins_the_rollback() -> None:
+    judged = judge(receipt(6, "h6"), known(head=head(), rollbacks=found()))
+    assert (judged.outcome, judged.writer.epoch, judged.opened, judged.hold_before) == ("joined", 1, None, None)
+    assert judged.epochs[0].writers == ("other", "p")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"released_at": T0 + HOUR, "released_by": "ada"}, {"released_jobs": {"job": {"by": "ada"}}}],
+    ids=["all of it", "one job"],
+)
+def test_what_a_person_let_go_is_joined_by_nobody(fields: dict[str, Any]) -> None:
+    judged = judge(receipt(6, "h6"), known(head=head(), rollbacks=found(**fields)), T0 + 2 * HOUR)
+    assert (judged.outcome, judged.writer.epoch, judged.hold_before) == ("lost", 2, T0 + 2 * HOUR)
+    assert judged.opened is not None, "it is held and told"
+    assert [(epoch.number, epoch.writers) for epoch in judged.epochs] == [(1, ("other",)), (2, ("p",))]
+
+
+def test_what_was_acknowledged_after_a_detection_was_lost_in_another_rollback() -> None:
+    late = replace(receipt(6, "h6"), at=T0 + 61 * SECOND)
+    assert judge(late, known(head=head(), rollbacks=found())).writer.epoch == 2
+    late = receipt(6, "h6", worker="w", beat=T0 + 61 * SECOND)
+    assert judge(late, known(head=head(), rollbacks=found())).writer.epoch == 2
+
+
+def test_a_heartbeat_that_came_since_is_no_word_that_was_lost() -> None:
+    late = receipt(6, "h6", worker="w", beat=T0 + 61 * SECOND)
+    judged = judge(late, known(head=head(), beat=late.beat, rollbacks=found()))
+    assert (judged.outcome, judged.epochs[0].lost_until) == ("joined", T0 + 60 * SECOND)
+
+
+def test_what_a_server_acknowledged_whose_clock_was_ahead_is_held_to_the_end() -> None:
+    judged = judge(replace(receipt(6, "h6"), at=T0 + HOUR + 7), known(head=head()), T0 + HOUR)
+    assert (judged.epochs[0].detected_at, judged.epochs[0].lost_until) == (T0 + HOUR, T0 + HOUR + 7)
+    assert judged.hold_before == T0 + HOUR + 7
+
+
+def test_a_claim_whose_answer_was_lost_is_the_same_after_another_rollback() -> None:
+    first = judge(receipt(6, "h6"), known(head=head()))
+    epochs = (*first.epochs, Epoch(number=2, lost_from=T0, lost_until=T0, detected_at=T0 + HOUR, writers=("other",)))
+    again = first
+    for _ in range(2):
+        have = known(head=again.writer, rollbacks=rollback.to_plain(epochs))
+        again = judge(receipt(6, "h6"), have, T0 + 2 * HOUR)
+        assert (again.outcome, again.writer.hash, again.writer.epoch) == ("lost", first.writer.hash, 1)
+        assert (again.rollbacks, again.hold_before) == (None, None)
+
+
+def test_a_proof_keeps_who_was_heard_of_and_drops_a_heartbeat_that_is_gone() -> None:
+    said = receipt(worker="w-before", beat=T0)
+    kept = rollback.receipt_of(judge(said, known(head=head(), beat=T0)), "s")
+    assert (kept.worker, kept.beat) == ("w-before", T0)
+    kept = rollback.receipt_of(judge(said, known(head=head())), "s")
+    assert (kept.worker, kept.beat) == ("w-before", 0), "else it were proved gone again and again"
+    kept = rollback.receipt_of(judge(replace(said, store="another"), known(head=head())), "s")
+    assert (kept.worker, kept.beat) == ("", 0)
+
+
+# -- letting go ----------------------------------------------------------------------------------------------
+
+
+def wish(*epochs: tuple[int, Micros], job: str | None = None) -> Act:
+    return Act(kind="release", actor="ada", reason="why", job=job, epochs=epochs)
+
+
+def test_only_what_was_shown_is_let_go() -> None:
+    first, second = rollback.epochs_of(found())[0], rollback.epochs_of(found(number=2))[0]
+    both = rollback.to_plain([first, second])
+    gone = releasing.let_go(both, wish((1, first.lost_until)), T0 + HOUR)
+    assert (gone.outcome, gone.is_over) == ("done", False)
+    assert [epoch.released_at for epoch in rollback.epochs_of(gone.value)] == [T0 + HOUR, None]
+    gone = releasing.let_go(both, wish(*releasing.shown([first, second])), T0 + HOUR)
+    assert (gone.outcome, gone.is_over) == ("done", True)
+
+
+@pytest.mark.parametrize("named", [(), ((1, T0),)], ids=["none", "a smaller range"])
+def test_what_is_not_as_it_was_shown_is_not_let_go(named: tuple[tuple[int, Micros], ...]) -> None:
+    assert releasing.let_go(found(), wish(*named), T0) == releasing.LetGo(outcome="refused")
+
+
+def test_who_lets_go_a_second_time_changes_nothing() -> None:
+    over = found(released_at=T0)
+    gone = releasing.let_go(over, wish((1, T0 + 60 * SECOND)), T0 + HOUR)
+    assert (gone.outcome, gone.value, gone.is_over) == ("already_done", None, True)
+    assert releasing.let_go(None, wish(), T0).is_over
+
+
+def test_a_job_that_is_let_go_closes_nothing() -> None:
+    gone = releasing.let_go(found(), wish((1, T0 + 60 * SECOND), job="job"), T0)
+    assert (gone.outcome, gone.is_over) == ("done", False)
+    assert rollback.epochs_of(gone.value)[0].is_released("job")
+
+
+def test_a_row_goes_only_by_the_rollbacks_that_hold_it() -> None:
+    row = make_row(at=T0 - SECOND, created_at=T0 - HOUR)
+    until = T0 + 60 * SECOND
+    assert releasing.may_go(row, found(), wish((1, until)))
+    assert not releasing.may_go(row, found(), wish((1, until - 1)))
+    assert not releasing.may_go(row, found(), wish())
+    assert releasing.may_go(row, found(), replace(wish(), epochs=None)), "whatever holds it"
+    assert releasing.may_go(row, found(released_at=T0), wish())
+    assert releasing.may_go(replace(row, scheduled_for=until), found(), wish()), "no rollback holds it"
+
+
+def test_a_persons_mark_ends_a_run_only_where_a_rollback_holds_it_and_nobody_has_it() -> None:
+    held = make_row(at=T0, state=State.RUNNING, code="held_rollback", holder="")
+    assert releasing.marked(held, Event.MARK_DONE) is State.SUCCESS
+    assert releasing.marked(held, Event.MARK_SKIP) is None
+    assert releasing.marked(replace(held, holder="w1"), Event.MARK_DONE) is None
+    assert releasing.marked(replace(held, code="on_lost_wait"), Event.MARK_DONE) is None
+    assert releasing.marked(replace(held, state=State.PENDING, frontier=True), Event.MARK_DONE) is None

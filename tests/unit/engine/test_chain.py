@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,8 @@ from typing import Any
 import pytest
 
 from noonmark.core import rollback
-from noonmark.core.model import SECOND, Event, Job, Manual, Query, State
+from noonmark.core.model import SECOND, Event, Job, Manual, Query, State, WorkerInfo
+from noonmark.core.model.rollback import Claim, Proof, Receipt
 from noonmark.engine.chain import ChainedStore
 from noonmark.engine.statefolder import StateFolder, outcomes
 from noonmark.ports.store import StoreUnreachable
@@ -179,6 +182,130 @@ def test_the_writers_of_a_host_that_do_not_come_back_are_proved_by_those_that_do
     third = desk.worker("w3", folder=desk.folder)
     assert desk.run(third, "w3") == []
     assert third.came_back_older()
+
+
+def test_writers_that_idle_keep_who_was_heard_of_when_others_prove_for_them(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    workers = {name: desk.worker(name, folder=desk.folder) for name in ("w1", "w2")}
+    for name, worker in workers.items():
+        worker.heartbeat(make_worker(name), TTL)
+    for worker in workers.values():
+        worker.close_memory()
+    desk.worker("w3", folder=desk.folder).prove()
+    receipts = [json.loads(path.read_text()) for path in tmp_path.glob("*/w-*/receipt.json")]
+    assert sorted((each["worker"], each["beat"]) for each in receipts) == [
+        ("w1", desk.store.now()),
+        ("w2", desk.store.now()),
+    ]
+    assert sorted(writer.worker for writer in desk.store.writers())[0] in ("w1", "w2"), "the idle one's is not erased"
+
+
+def test_a_worker_that_lost_nothing_reads_anew_what_is_held_since_another_lost_something() -> None:
+    desk = Desk()
+    first, second = desk.worker("w1"), desk.worker("w2")
+    desk.run(second, "w2")
+    desk.run(first)
+    put_back = desk.forget()
+    desk.add("a")
+    assert desk.run(first) == ["key:a"]
+    put_back()
+    first.prove()
+    assert first.came_back_older()
+    assert not second.came_back_older()
+    second.prove()
+    assert second.is_older
+    assert second.came_back_older()
+    second.prove()
+    assert not second.came_back_older(), "told once"
+
+
+def test_a_heartbeat_puts_no_older_link_back() -> None:
+    desk = Desk()
+    worker = desk.worker()
+    desk.run(worker)
+    desk.add("a")
+    witness = worker._witness
+    assert witness is not None
+    keep, settling = witness.keep, threading.Thread(target=lambda: desk.run(worker))
+
+    def keep_slowly(receipt: Receipt) -> None:
+        """As if the keeper's thread were put off between reading the receipt and writing it."""
+        if receipt.beat and not settling.ident:
+            settling.start()
+            settling.join(0.2)
+        keep(receipt)
+
+    witness.keep = keep_slowly  # type: ignore[method-assign]
+    worker.heartbeat(make_worker("w1"), TTL)
+    settling.join(10)
+    assert (worker._receipt.seq, worker._receipt.beat) == (desk.head(), desk.store.now())
+    assert desk.head() == 2
+
+
+def test_what_is_acknowledged_while_a_proof_is_under_way_is_not_forgotten_for_it() -> None:
+    class Slow:
+        """Answers a claim only after something else was acknowledged."""
+
+        def __init__(self, store: MemoryStore) -> None:
+            self._store = store
+            self.meanwhile: Callable[[], object] | None = None
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._store, name)
+
+        def prove(self, claim: Claim) -> Proof:
+            proof, meanwhile = self._store.prove(claim), self.meanwhile
+            self.meanwhile = None
+            if meanwhile is not None:
+                meanwhile()
+            return proof
+
+    desk = Desk()
+    slow = Slow(desk.store)
+    worker = desk.worker(store=slow)
+    desk.run(worker)
+    for name, seq in (("a", 2), ("b", 4)):
+        desk.add(name)
+        slow.meanwhile = lambda: (desk.run(worker), worker.heartbeat(make_worker("w1"), TTL))
+        worker.prove()
+        assert (worker._receipt.seq, worker._receipt.beat) == (seq, desk.store.now())
+    assert desk.head() == 4
+
+
+def test_a_heartbeat_that_was_heard_before_a_rollback_proves_no_second_one() -> None:
+    class Forgetful:
+        """Goes back in time between carrying a heartbeat out and answering it."""
+
+        def __init__(self, store: MemoryStore) -> None:
+            self._store = store
+            self.meanwhile: Callable[[], object] = lambda: None
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._store, name)
+
+        def heartbeat(self, worker: WorkerInfo, ttl: int) -> int:
+            now = self._store.heartbeat(worker, ttl)
+            self.meanwhile()
+            return now
+
+    desk = Desk()
+    forgetful = Forgetful(desk.store)
+    worker = desk.worker(store=forgetful)
+    worker.heartbeat(make_worker("w1"), TTL)
+    put_back = desk.forget()
+    desk.clock.advance(2 * TTL)
+    desk.add("a")
+    desk.run(worker)
+
+    def go_back() -> None:
+        put_back()
+        worker.prove()
+
+    forgetful.meanwhile = go_back
+    worker.heartbeat(make_worker("w1"), TTL)
+    worker.prove()
+    fact = desk.store.facts([rollback.FACT])[rollback.FACT]
+    assert [epoch.number for epoch in rollback.epochs_of(fact.value)] == [1]
 
 
 def test_after_a_change_of_server_nobody_starts_anything_before_all_who_lived_have_proved(

@@ -12,7 +12,7 @@ import pytest
 from noonmark.core.model import SECOND, CatchUp, Every, LockRule, Retry, State
 from noonmark.engine.context import Context
 from noonmark.testing.builders import make_job
-from noonmark.testing.world import Effect, World
+from noonmark.testing.world import Done, World
 
 MakeWorld = Callable[..., World]
 TTL = 6 * SECOND
@@ -50,7 +50,7 @@ def build(make_world: MakeWorld, seed: int) -> World:
 
 
 def mark(world: World, number: int, name: str) -> None:
-    world.effects.append(Effect(at=world.now, replica=number, name=name))
+    world.effects.append(Done(at=world.now, replica=number, name=name))
 
 
 def misfortune(world: World, dice: random.Random, *, pauses: bool) -> None:

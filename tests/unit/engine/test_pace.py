@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from noonmark.core.model import SECOND, Taken
-from noonmark.engine.pace import LONGEST_SLEEP, POLL, SPACING, Pace
+from noonmark.engine.pace import LONGEST_SLEEP, POLL, SLOW, SPACING, Pace
 from noonmark.engine.roster import FAR
 from noonmark.ports.clock import SystemClock
 from noonmark.testing.builders import make_row
@@ -37,6 +37,15 @@ def test_more_that_is_due_is_taken_at_once_and_what_comes_later_at_its_moment() 
     assert made.next_round(taken(1000, rows=3), 7) == 7
     assert made.next_round(taken(1500), 7) == 507
     assert made.next_round(taken(None), 7) == FAR
+
+
+def test_an_answer_that_was_lost_and_repeated_makes_nobody_late() -> None:
+    made, _ = pace()
+    asked = made.takes()  # the store's time is 1000 then, and its answer of then comes three seconds later
+    meanwhile, then = taken(1000 + 2 * SECOND), taken(1000 + 5 * SECOND)
+    assert made.next_round(meanwhile, asked + 3 * SECOND) == asked + 2 * SECOND, "due already: asked again at once"
+    assert made.next_round(then, asked + 3 * SECOND) == asked + 5 * SECOND
+    assert made.next_round(then, asked + SLOW) == asked + SLOW + 5 * SECOND, "one take is enough where nothing was slow"
 
 
 @pytest.mark.parametrize("dice", [0.0, 0.999])

@@ -90,6 +90,7 @@ class Act:
     """A person's act.  ``kind``: retry, release, cancel, mark_done, mark_skip, mark_handled, pause, resume, end_job.
 
     ``end_job`` may carry what the rule leaves behind, as an ``Activation`` does, and the instant it is in force until.
+    ``release`` names the rollbacks that the person was shown, as (number, end of the lost range): see the port.
     """
 
     kind: str
@@ -101,6 +102,7 @@ class Act:
     effective_at: Micros | None = None
     passed: tuple[Passed, ...] = ()
     adds: tuple[NewOccurrence, ...] = ()
+    epochs: tuple[tuple[int, Micros], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

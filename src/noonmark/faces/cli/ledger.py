@@ -65,7 +65,7 @@ def ledger(
     An export is read into the store that it comes from; into another one only with --of, the id that the file names.
     A store that went back in time is noticed by the workers; what may have run in the range that it lost is held.
     Exit code 3: refused (nothing is held; a ledger that was changed or is another store's; rows that a worker has to
-    look at first).
+    look at first; a rollback that was proved while others were released).
     """
     action, *rest = words
     if action not in ACTIONS or len(rest) > ACTIONS[action] or (action == "import" and not rest):
@@ -190,14 +190,21 @@ def _release(here: Session, job: str, as_: str | None, reason: str | None) -> in
         here.store, here.request_id, actor=here.actor, reason=reason_given(reason), job=job, as_done=as_ == "done"
     )
     if answer is None:
-        here.emit({"v": 1, "outcome": "already_done", "rows": 0, "left": []}, lambda: here.word("ledger_nothing_held"))
+        here.emit(
+            {"v": 1, "outcome": "already_done", "rows": 0, "left": [], "added": []},
+            lambda: here.word("ledger_nothing_held"),
+        )
         return problems.REFUSED
-    outcome = "refused" if answer.left else "done"
-    plain = {"v": 1, "outcome": outcome, "rows": answer.rows, "left": list(answer.left)}
-    left = ", ".join(f"r{number}" for number in answer.left[:SHOWN])
-    said = here.word("ledger_let_run" if as_ == "run" else "ledger_marked", rows=answer.rows)
-    here.emit(plain, lambda: said + "\n" + here.word("ledger_left", left=left) if answer.left else said)
-    return problems.REFUSED if answer.left else problems.OK
+    is_over = not answer.left and not answer.added
+    outcome = "done" if is_over else "refused"
+    plain = {"v": 1, "outcome": outcome, "rows": answer.rows, "left": list(answer.left), "added": list(answer.added)}
+    said = [here.word("ledger_let_run" if as_ == "run" else "ledger_marked", rows=answer.rows)]
+    if answer.left:
+        said.append(here.word("ledger_left", left=", ".join(f"r{number}" for number in answer.left[:SHOWN])))
+    if answer.added:
+        said.append(here.word("ledger_added", numbers=", ".join(map(str, answer.added))))
+    here.emit(plain, lambda: "\n".join(said))
+    return problems.OK if is_over else problems.REFUSED
 
 
 # -- export and import ------------------------------------------------------------------------------------

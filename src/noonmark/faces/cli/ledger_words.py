@@ -40,6 +40,10 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
         "Not yet: a worker has to look at {left} first; call again in a moment.",
         "还有未处理的：须先由 worker 查看 {left}；请稍后再执行一次。",
     ),
+    "ledger_added": (
+        "Proved or grown meanwhile, and still held: rollback {numbers}. Look at it, then release again.",
+        "期间新证实或扩大、仍被扣住的：第 {numbers} 次回退。请先查看，再执行放行。",
+    ),
     "ledger_exported": (
         "{count} outcomes of the store {store} written to {file}",
         "已将存储 {store} 的 {count} 个结果写入 {file}",

@@ -38,13 +38,14 @@ class Calm:
     def breach(self, state: State) -> tuple[list[Move], str] | None:
         """Return the way and the finding where the end is not reached, None where it is."""
         state = _without_faults(state)
-        began, way, seen = state.now, list[Move](), list[int]()
+        last = max((state.now, *self._moments))  # from then on nothing new comes due
+        way, seen = list[Move](), list[int]()
         while (mark := fingerprint(state, self._moments)) not in self._good:
             seen.append(mark)
             move = self._next(state)
             if move is None:
                 self._good.update(seen)
-                self.longest = max(self.longest, state.now - max(began, *self._moments, began))
+                self.longest = max(self.longest, state.now - last)
                 return self._unfinished(state, way)
             step = apply(self._bench, self._scene, state, move)
             way.append(move)
@@ -53,7 +54,7 @@ class Calm:
             if found:
                 return way, found[0]
             state = step.state
-            late = state.now - max(began, *self._moments, began)
+            late = state.now - last
             if len(way) > STEPS or late > WITHIN:
                 return way, f"I11 L1: faults stopped, {late / 1e6:g} s and {len(way)} steps later there is no end"
         self._good.update(seen)
@@ -62,7 +63,8 @@ class Calm:
     def _next(self, state: State) -> Move | None:
         """Return what happens next where everybody is well: each does what it can, then time goes on."""
         tables = state.tables
-        if not tables.facts[f"flag:{FLAG}"].is_set if f"flag:{FLAG}" in tables.facts else True:
+        flag = tables.facts.get(f"flag:{FLAG}")
+        if flag is None or not flag.is_set:
             return ("set", -1, 0)
         if any(job.paused for job in tables.jobs.values()):
             return ("resume", -1, 0)

@@ -3,7 +3,7 @@
 Each law is one function: it yields a sentence for every breach.  Which invariant it is stands in ``LAWS``.
 
 Rule of the file: a law looks at the store's rows and at what the engine did from outside; it never asks the code under
-trial for its opinion.
+trial for its opinion.  Moments and limits come from the checkers' own calendar (``sim.almanac``).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from noonmark.core.model import OPEN_STATES, Event, Job, JobRow, Micros, Occurrence, Origin
+from noonmark.core.model import DAY, OPEN_STATES, Event, Job, JobRow, Micros, Occurrence, Origin
 from noonmark.core.model import State as RowState
-from noonmark.core.moments import moment_at, moments_between
-from noonmark.sim.exhaustive.replay import Call
+from noonmark.sim import almanac
+from noonmark.sim.exhaustive.replay import Exchange
 from noonmark.sim.exhaustive.scenes import FLAG, START, Scene
 from noonmark.sim.exhaustive.state import State
 
@@ -40,7 +40,7 @@ class View:
     scene: Scene
     before: State
     after: State
-    calls: list[Call]
+    calls: list[Exchange]
 
     def changed(self) -> Iterator[tuple[Occurrence | None, Occurrence]]:
         """Yield the rows that this step changed, as they were (None: not there) and as they are."""
@@ -112,7 +112,7 @@ def stale_writes_are_refused(view: View) -> Iterator[str]:
                 yield f"a refused {item.event} of r{old.id} was not counted"
 
 
-def _stale_renewals(view: View, call: Call) -> Iterator[str]:
+def _stale_renewals(view: View, call: Exchange) -> Iterator[str]:
     worker, wanted = call.args[0], call.args[1]
     for lease in wanted:
         old = view.before.tables.rows[lease.occurrence_id]
@@ -143,8 +143,10 @@ def starts_are_allowed(view: View) -> Iterator[str]:
         job_row = after.tables.jobs[row.job]
         if now < row.scheduled_for:
             yield f"r{row.id} started {(row.scheduled_for - now) / 1e6:g} s early"
-        if old is not None and old.first_started_at is None and row.expires_at is not None and now > row.expires_at:
-            yield f"r{row.id} started first {(now - row.expires_at) / 1e6:g} s past its limit"
+        limit = almanac.limit(view.job(job_row.revision))
+        late = 0 if limit is None else now - row.scheduled_for - limit
+        if old is not None and old.first_started_at is None and late > 0:
+            yield f"r{row.id} started first {late / 1e6:g} s past its limit"
         if job_row.paused:
             yield f"r{row.id} started while its job is paused"
         if row.revision != job_row.revision:
@@ -204,7 +206,7 @@ def _yields(view: View, jobs: Mapping[str, JobRow], row: Occurrence) -> bool:
     job_row = jobs.get(row.job)
     if job_row is None or row.scheduled_for <= job_row.effective_at:
         return False
-    return moment_at(view.job(job_row.revision), row.scheduled_for) is not None
+    return almanac.is_moment(view.job(job_row.revision), row.scheduled_for)
 
 
 def nothing_acknowledged_is_gone(view: View) -> Iterator[str]:
@@ -249,7 +251,7 @@ def series_go_on(view: View) -> Iterator[str]:
 
 def without_row(job: Job, rows: list[Occurrence], since: Micros) -> list[Micros]:
     """Return the moments of a rule after ``since`` that no row and no range record stands for."""
-    wanted = [moment.at for moment in moments_between(job, max(since, START), START + 86_400_000_000, limit=9)]
+    wanted = almanac.moments(job, max(since, START), START + DAY)
     spans = [(row.scheduled_for, row.range_until or row.scheduled_for) for row in rows]
     return [moment for moment in wanted if not any(first <= moment <= last for first, last in spans)]
 
@@ -310,6 +312,15 @@ def ends_are_on_record(view: View) -> Iterator[str]:
             yield f"r{row.id} ended {row.state} without a reason"
 
 
+def noted_cancels_hold(view: View) -> Iterator[str]:
+    """Whatever a cancel was noted on ends cancelled, unless it had succeeded by then."""
+    for old, row in view.changed():
+        if old is None or not old.cancel_requested or old.state not in OPEN_STATES:
+            continue
+        if row.state not in OPEN_STATES and row.state not in (S.SUCCESS, S.CANCELLED):
+            yield f"a cancel was noted on r{row.id}, and it ended {row.state}"
+
+
 LAWS: Final[tuple[tuple[str, Callable[[View], Iterator[str]]], ...]] = (
     ("I1 S1", one_success),
     ("I2 S2", one_holder),
@@ -322,6 +333,7 @@ LAWS: Final[tuple[tuple[str, Callable[[View], Iterator[str]]], ...]] = (
     ("I8", rows_are_made_once),
     ("I12 S13", nothing_acknowledged_is_gone),
     ("I12 request ids", repeating_changes_nothing),
+    ("I12 cancels", noted_cancels_hold),
     ("I13 L1", series_go_on),
     ("S10", states_follow_the_table),
     ("S14", one_in_progress),

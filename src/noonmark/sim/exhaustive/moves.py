@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from noonmark.core.codec import rule_text
 from noonmark.core.model import Act, Fact, Micros, Origin
 from noonmark.core.series import row_for_call
-from noonmark.sim.exhaustive.replay import Bench, Call, Did
+from noonmark.sim.exhaustive.replay import Bench, Did, Exchange
 from noonmark.sim.exhaustive.scenes import FLAG, Scene, restarted
 from noonmark.sim.exhaustive.state import Entry, Held, Replica, State, Task
 
@@ -28,7 +28,7 @@ class Step:
     """A move that was made: the state after it, the calls that reached the store, and what the engine choked on."""
 
     state: State
-    calls: list[Call]
+    calls: list[Exchange]
     error: str = ""
 
 
@@ -259,7 +259,7 @@ def _people(bench: Bench, scene: Scene, state: State, kind: str, about: int) -> 
         )
         args, verb = (request, wish), "act"
     answer = bench.perform(verb, args, {})
-    return Step(_pruned(bench.unload(state, left=left)), [Call(verb, args, answer, request)])
+    return Step(_pruned(bench.unload(state, left=left)), [Exchange(verb, args, answer, request)])
 
 
 def _with(state: State, replica: Replica) -> tuple[Replica, ...]:

@@ -62,7 +62,7 @@ class ModelClock:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Exchange:
     """A call that reached the store in this step."""
 
     verb: str
@@ -84,7 +84,7 @@ class Seat:
         self._position = 0
         self._fuel = fuel
         self._fault = fault  # lost: the reply does not arrive; late: it does, and is looked at in another step
-        self.calls: list[Call] = []
+        self.calls: list[Exchange] = []
         self.pending = ""
 
     def meet(self, verb: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -106,7 +106,7 @@ class Seat:
         answer = self._bench.perform(verb, args, kwargs)
         request = args[0] if args and isinstance(args[0], str) and verb != "renew" else ""
         if verb not in FREE_VERBS:
-            self.calls.append(Call(verb, args, answer, request, self._repeated(verb, request)))
+            self.calls.append(Exchange(verb, args, answer, request, self._repeated(verb, request)))
         entry = Entry(verb, answer, clock.now, self._fault == "lost" and verb not in FREE_VERBS, request)
         self.log.append(entry)
         self._position += 1
@@ -191,7 +191,7 @@ class Did:
 
     task: Task | None  # None = it is through
     replica: Replica
-    calls: list[Call]
+    calls: list[Exchange]
 
 
 class Bench:

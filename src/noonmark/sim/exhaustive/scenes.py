@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from noonmark.core.model import (
+    DAY,
     MINUTE,
     SECOND,
     At,
@@ -24,9 +25,9 @@ from noonmark.core.model import (
     Origin,
     Retry,
 )
-from noonmark.core.moments import moments_between
 from noonmark.core.series import row_for_call
 from noonmark.engine.activate import put_in_force
+from noonmark.sim import almanac
 from noonmark.sim.exhaustive.replay import Bench
 from noonmark.sim.exhaustive.state import Replica, State, Task
 from noonmark.stores.memory.tables import Tables
@@ -73,10 +74,7 @@ class Scene:
 
     def moments(self) -> tuple[Micros, ...]:
         """Return every moment that one of its rules yields."""
-        found = {
-            moment.at for job in self.jobs for moment in moments_between(job, START, START + 86_400 * SECOND, limit=9)
-        }
-        return tuple(sorted(found))
+        return tuple(sorted({at for job in self.jobs for at in almanac.moments(job, START, START + DAY)}))
 
     def begin(self, bench: Bench) -> State:
         """Return the first state: the rule in force, both replicas begun, the first moment come."""

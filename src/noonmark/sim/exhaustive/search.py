@@ -1,8 +1,8 @@
 """The search: breadth first, so that the first breach that is found is reached by the shortest way.
 
-Promise: every state within ``depth`` steps of the beginning was held against every law, and from every state at the
-edge the calm was tried.  What was visited is remembered by its fingerprint (64 bits: with a million states the chance
-that two share one is under one in thirty million).
+Promise: every state within ``depth`` steps of the beginning was held against every law; from each Nth state at the edge,
+as asked, and from every one in which nothing can happen any more the calm was tried.  What was visited is remembered by
+its fingerprint (64 bits: with a million states the chance that two share one is under one in thirty million).
 
 Rule of the file: states at the edge are kept whole, those behind it only as a move and where it came from; a trace is
 made anew from its moves.

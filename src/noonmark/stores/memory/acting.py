@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from noonmark.core import rollback
+from noonmark.core import releasing, rollback
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import (
     Act,
@@ -118,15 +118,21 @@ def _retry(tables: Tables, wish: Act, now: Micros) -> Acted:
 
 
 def _release(tables: Tables, wish: Act, now: Micros) -> Acted:
-    """Let a row go that a rollback held, or (no row named) call the rollback over and close its alert."""
+    """Let a row go that a rollback held, or (no row named) let rollbacks go and close their alert once all are over."""
+    fact = tables.facts.get(rollback.FACT)
+    value = fact.value if fact is not None else None
     if wish.occurrence_id is None:
-        tables.alert(AlertWrite(job="", kind=rollback.ALERT, level=0, code="", clear=True), now)
-        return Acted(outcome="done")
+        gone = releasing.let_go(value, wish, now)
+        if gone.value is not None:
+            tables.set_fact(FactWrite(name=rollback.FACT, value=gone.value, actor=wish.actor), now)
+        if gone.is_over:
+            tables.alert(AlertWrite(job="", kind=rollback.ALERT, level=0, code="", clear=True), now)
+        return Acted(outcome=gone.outcome)
     row = _named(tables, wish)
     if row is None:
         return Acted(outcome="not_found")
     state = next_state(row.state, Event.RELEASE)
-    if state is None or row.code != "held_rollback" or row.holder:
+    if state is None or not releasing.is_let_be(row) or not releasing.may_go(row, value, wish):
         return Acted(outcome="refused", ids=(row.id,), state=row.state)
     return _take_up(tables, row, state, Event.RELEASE, "released", wish, now)
 
@@ -159,8 +165,8 @@ def _mark(tables: Tables, wish: Act, now: Micros) -> Acted:
     if row is None:
         return Acted(outcome="not_found")
     event, code = MARKS[wish.kind]
-    state = next_state(row.state, event)
-    if state is None or row.frontier:
+    state = releasing.marked(row, event)
+    if state is None:
         done = event is Event.MARK_DONE and row.state is State.SUCCESS
         return Acted(outcome="already_done" if done else "refused", ids=(row.id,), state=row.state)
     held_by_another = tables.claim(row)

@@ -113,7 +113,10 @@ def _raise_frontier(tables: Tables, new: NewOccurrence, job: JobRow, now: Micros
     if known is None:
         tables.insert(new, now)
     elif known.state is State.PENDING:
-        tables.release_key(known)  # the key is one of the things that are stamped anew
+        if known.cancel_requested:  # what a person cancelled stays held under the name by which it was cancelled
+            new = replace(new, key=known.key)
+        else:
+            tables.release_key(known)  # the key is one of the things that are stamped anew
         tables.change(known.id, **stamped(new))
     else:
         reopen(tables, known, new, now)

@@ -64,7 +64,7 @@ def prove(tables: Tables, store: str, claim: Claim, now: Micros, serving: str) -
     if judged.rollbacks is not None:
         tables.set_fact(FactWrite(name=rollback.FACT, value=judged.rollbacks, actor=claim.worker), now)
     if judged.hold_before is not None:
-        _hold(tables, judged.hold_before)
+        _hold(tables, judged.hold_before, now)
     if judged.opened is not None:
         _say(tables, judged.opened, claim.worker, now)
     return Proof(
@@ -76,15 +76,17 @@ def prove(tables: Tables, store: str, claim: Claim, now: Micros, serving: str) -
     )
 
 
-def _hold(tables: Tables, before: Micros) -> None:
-    """Let nothing that may have run start by itself, nor by a decision that knows of no rollback."""
+def _hold(tables: Tables, before: Micros, now: Micros) -> None:
+    """Let nothing that may have run start by itself, nor by a decision that knows of no rollback, nor by an old word."""
     for row in tables.open_rows():
         if row.scheduled_for < before:
             tables.change(row.id, gated=True)
+            if row.code == "released":  # what was let go before may have run since
+                tables.change(row.id, code="", detail="{}")
     for name, job in tables.jobs.items():
-        tables.jobs[name] = replace(job, pause_version=job.pause_version + 1)
+        tables.jobs[name] = replace(job, pause_version=rollback.unseen(job.pause_version, now))
         tables.wakes[f"pause:{name}"] = None
-    tables.rules_version += 1
+    tables.rules_version = rollback.unseen(tables.rules_version, now)
 
 
 def _say(tables: Tables, epoch: Epoch, worker: str, now: Micros) -> None:

@@ -154,6 +154,8 @@ def _finish(tables: Tables, row: Occurrence, item: Settlement, event: Event, sta
             due_at = now  # no wake-up is lost between the decision and this park
         else:
             tables.wait(row.id, dict(item.gates.facts))
+    if fields["code"] == "held_rollback":
+        fields["gated"] = True  # it wakes whenever a rollback is written, and take knows nothing of rollbacks
     if event is Event.PARK and row.cancel_requested:
         due_at = min(due_at, now + CANCEL_WITHIN)
     tables.change(row.id, state=state, due_at=due_at, holder="", looking=False, **fields)

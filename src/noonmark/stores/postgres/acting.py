@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from noonmark.core import rollback
+from noonmark.core import releasing, rollback
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import Act, Acted, AlertWrite, Event, JobRow, NewOccurrence, Origin, State
 from noonmark.core.wellformed import MARKS
@@ -35,10 +35,13 @@ def wanted(wish: Act) -> Wanted:
             new_rows=len(wish.adds),
         )
     by_id = wish.occurrence_id is not None
+    fact = {rollback.FACT} if wish.kind == "release" else ()
     return Wanted(
         ids={wish.occurrence_id} if wish.occurrence_id is not None else (),
         with_keys={wish.key} if wish.key and not by_id else (),
         may_release=True,
+        facts=fact if by_id else (),
+        written_facts=() if by_id else fact,
         new_rows=int(wish.kind == "cancel" and not by_id),
     )
 
@@ -150,16 +153,22 @@ def _retry(desk: Desk, wish: Act) -> Acted:
 
 
 def _release(desk: Desk, wish: Act) -> Acted:
-    """Let a row go that a rollback held, or (no row named) call the rollback over and close its alert."""
+    """Let a row go that a rollback held, or (no row named) let rollbacks go and close their alert once all are over."""
+    text = desk.facts[rollback.FACT].value
+    value = None if text is None else json.loads(text)
     if wish.occurrence_id is None:
-        alerts.write(desk.tx, AlertWrite(job="", kind=rollback.ALERT, level=0, code="", clear=True))
-        return Acted(outcome="done")
+        gone = releasing.let_go(value, wish, desk.now)
+        if gone.value is not None:
+            facts.write(desk, rollback.FACT, gone.value, wish.actor)
+        if gone.is_over:
+            alerts.write(desk.tx, AlertWrite(job="", kind=rollback.ALERT, level=0, code="", clear=True))
+        return Acted(outcome=gone.outcome)
     line = _named(desk, wish)
     if line is None:
         return Acted(outcome="not_found")
     row = line.row
     state = next_state(row.state, Event.RELEASE)
-    if state is None or row.code != "held_rollback" or row.holder:
+    if state is None or not releasing.is_let_be(row) or not releasing.may_go(row, value, wish):
         return Acted(outcome="refused", ids=(row.id,), state=row.state)
     return _take_up(desk, line, state, Event.RELEASE, "released", wish)
 
@@ -184,8 +193,8 @@ def _mark(desk: Desk, wish: Act) -> Acted:
         return Acted(outcome="not_found")
     row = line.row
     event, code = MARKS[wish.kind]
-    state = next_state(row.state, event)
-    if state is None or row.frontier:
+    state = releasing.marked(row, event)
+    if state is None:
         done = event is Event.MARK_DONE and row.state is State.SUCCESS
         return Acted(outcome="already_done" if done else "refused", ids=(row.id,), state=row.state)
     other = claims.claim_if_free(desk, line)

@@ -186,7 +186,10 @@ def _raise_frontier(desk: Desk, new: NewOccurrence, job: JobRow) -> None:
     if known is None:
         adding.insert(desk, new)
     elif known.row.state is State.PENDING:
-        claims.release(desk, known)
+        if known.row.cancel_requested:  # what a person cancelled stays held under the name by which it was cancelled
+            new = replace(new, key=known.row.key)
+        else:
+            claims.release(desk, known)
         adding.stamp(known, new)
     elif adding.is_superseded(known):
         adding.reopen(desk, known, new)

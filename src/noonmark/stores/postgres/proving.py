@@ -54,10 +54,12 @@ _SERVING = (
 _PRUNE = "DELETE FROM ~link WHERE writer = ANY(ARRAY(SELECT id FROM ~writer WHERE at < $1::bigint))"
 _UNHURRIED = "SET LOCAL statement_timeout = 0"
 _GATE = (
-    "UPDATE ~occurrence SET gated = true WHERE id = ANY(ARRAY(SELECT occurrence_id FROM ~agenda))"
+    "UPDATE ~occurrence SET gated = true, detail = CASE code WHEN 'released' THEN '{}' ELSE detail END,"
+    " code = CASE code WHEN 'released' THEN '' ELSE code END WHERE id = ANY(ARRAY(SELECT occurrence_id FROM ~agenda))"
     " AND scheduled_for < $1::bigint"
 )
-_PAUSES = "UPDATE ~job SET pause_version = pause_version + 1"
+_PAUSES = "UPDATE ~job SET pause_version = greatest(pause_version + 1, $1::bigint)"
+_RULES_VERSION = "SELECT coalesce(sum(value), 0)::bigint FROM ~counter WHERE name = 'rules_version'"
 _WAKE = (
     "INSERT INTO ~wake SELECT DISTINCT fact FROM ~waiter WHERE fact LIKE 'pause:%'"
     " ON CONFLICT (fact) DO UPDATE SET fact = excluded.fact"
@@ -153,17 +155,18 @@ def _known(store: str, found: list[list[Row]]) -> tuple[rollback.Known, str]:
 
 
 def _act(tx: Transaction, judged: rollback.Judged, worker: str) -> None:
-    """Write the rollback down; let nothing that may have run start by itself, nor by a decision from before."""
+    """Write the rollback down; let nothing that may have run start by itself, nor by a decision or a release from before."""
     desk = Desk(tx)
     lay(desk, Wanted(written_facts={rollback.FACT}))
     facts.write(desk, rollback.FACT, judged.rollbacks, worker)
     if judged.hold_before is not None:
         tx.later(_UNHURRIED)
         tx.later(_GATE, judged.hold_before)
-        tx.later(_PAUSES)
+        tx.later(_PAUSES, tx.now)
         tx.later(_WAKE)
         tx.wakes()
-        tx.count("rules_version")
+        [[(version,)]] = tx.ask((_RULES_VERSION, ()))
+        tx.count("rules_version", rollback.unseen(version, tx.now) - version)
     if judged.opened is not None:
         detail: dict[str, Any] = rollback.alert_detail(judged.opened)
         alerts.write(tx, AlertWrite(job="", kind=rollback.ALERT, level=3, code="store_rolled_back", detail=detail))

@@ -258,6 +258,8 @@ def _wait(desk: Desk, line: Line, item: Settlement, state: State, words: tuple[s
     row.frontier = row.frontier and not _passes_on(line, item)  # its successor takes the flag over
     row.state, line.answered = state, item.fence
     row.verdict, row.code, row.detail = words
+    if row.code == "held_rollback":
+        row.gated = True  # it wakes whenever a rollback is written, and take knows nothing of rollbacks
     ending.wait(line, due_at)
 
 

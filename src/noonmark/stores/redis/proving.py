@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from noonmark.core import rollback
+from noonmark.core import releasing, rollback
+from noonmark.core.model import Act, Acted, Fact, Micros
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Serving, Writer
 from noonmark.ports.rollback import ChainBroken
 from noonmark.stores.redis import errors, wire
@@ -20,6 +21,7 @@ from noonmark.stores.redis import errors, wire
 JUDGED_AGAIN = 50
 """How often a claim is judged anew because something moved in between."""
 BROKEN = "broken"
+MOVED = "moved"
 
 
 def plain(link: ChainLink | None) -> Any:
@@ -80,6 +82,25 @@ def prove(
                 epochs=judged.epochs,
                 now=now,
             )
+    raise errors.unreachable(url, "other transactions kept coming in between")
+
+
+def let_go(read: Callable[[], Fact], write: Callable[[list[Any]], Acted], wish: Act, now: Micros, url: str) -> Acted:
+    """Let rollbacks go; judged anew when one was proved in between.
+
+    Args:
+        read: reads the fact.
+        write: runs the act's script with what becomes of the rollbacks.
+        wish: a release that names no row.
+        now: the store's time.
+        url: for what is said when it does not succeed.
+    """
+    for _ in range(JUDGED_AGAIN):
+        fact = read()
+        gone = releasing.let_go(fact.value, wish, now)
+        acted = write(wire.act("", wish, [], [fact.version, gone.outcome, wire.fact_text(gone.value), gone.is_over]))
+        if acted.outcome != MOVED:
+            return acted
     raise errors.unreachable(url, "other transactions kept coming in between")
 
 

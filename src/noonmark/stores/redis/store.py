@@ -6,12 +6,11 @@ Renewals and heartbeats have a link of their own, so that no lease waits for oth
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from noonmark.core import remembered, wellformed
+from noonmark.core import remembered, rollback, wellformed
 from noonmark.core.model import (
     Act,
     Acted,
@@ -188,14 +187,16 @@ class RedisStore:
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
         wellformed.check_act(act, request_id)
+        if act.kind == "release" and act.occurrence_id is None:
+            return proving.let_go(
+                lambda: self.facts([rollback.FACT])[rollback.FACT],
+                lambda about: wire.acted(self._once("act", request_id, at, about, ())),
+                act,
+                self.now() if at is None else at,
+                self.url,
+            )
         texts: list[str] = []
-        detail = json.dumps({"by": act.actor, "reason": act.reason}, ensure_ascii=False)
-        holding = wire.new_row(wire.holding(request_id, act), texts) if act.kind == "cancel" and act.key else None
-        about = [
-            act.kind, act.actor, act.reason, act.occurrence_id, act.key, act.job or "", act.effective_at,
-            wire.passed_rows(act.passed), wire.new_rows(act.adds, texts), detail, holding,
-        ]  # fmt: skip
-        return wire.acted(self._once("act", request_id, at, about, texts))
+        return wire.acted(self._once("act", request_id, at, wire.act(request_id, act, texts), texts))
 
     def note_if_held(
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None

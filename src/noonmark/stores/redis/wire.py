@@ -349,16 +349,26 @@ def alert(answer: Plain) -> Alert:
     )
 
 
-def holding(request_id: str, act: Act) -> NewOccurrence:
+def act(request_id: str, wish: Act, texts: Texts, gone: Plain | None = None) -> Plain:
+    """Return a person's act on its way; ``gone`` is what becomes of the rollbacks that a release names."""
+    detail = json.dumps({"by": wish.actor, "reason": wish.reason}, ensure_ascii=False)
+    held = new_row(holding(request_id, wish), texts) if wish.kind == "cancel" and wish.key else None
+    return [
+        wish.kind, wish.actor, wish.reason, wish.occurrence_id, wish.key, wish.job or "", wish.effective_at,
+        passed_rows(wish.passed), new_rows(wish.adds, texts), detail, held, wish.epochs, gone,
+    ]  # fmt: skip
+
+
+def holding(request_id: str, wish: Act) -> NewOccurrence:
     """Return the row that holds a cancelled key which nobody has created yet; the script puts its own time in."""
     return NewOccurrence(
-        job=act.job or "",
+        job=wish.job or "",
         identity=f"x:{request_id}",
-        key=act.key or "",
+        key=wish.key or "",
         scheduled_for=0,
         due_at=0,
         origin=Origin.CANCEL,
         claim=True,
-        actor=act.actor,
-        note=act.reason,
+        actor=wish.actor,
+        note=wish.reason,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from noonmark.core import rollback
+from noonmark.core import releasing, rollback
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import Act, Acted, AlertWrite, Event, JobRow, NewOccurrence, Origin, State
 from noonmark.core.wellformed import MARKS
@@ -143,16 +143,21 @@ def _retry(tx: Transaction, wish: Act) -> Acted:
 
 
 def _release(tx: Transaction, wish: Act) -> Acted:
-    """Let a row go that a rollback held, or (no row named) call the rollback over and close its alert."""
+    """Let a row go that a rollback held, or (no row named) let rollbacks go and close their alert once all are over."""
+    value = facts.read(tx.connection, rollback.FACT).value
     if wish.occurrence_id is None:
-        alerts.write(tx, AlertWrite(job="", kind=rollback.ALERT, level=0, code="", clear=True))
-        return Acted(outcome="done")
+        gone = releasing.let_go(value, wish, tx.now)
+        if gone.value is not None:
+            facts.write(tx, rollback.FACT, gone.value, wish.actor)
+        if gone.is_over:
+            alerts.write(tx, AlertWrite(job="", kind=rollback.ALERT, level=0, code="", clear=True))
+        return Acted(outcome=gone.outcome)
     line = _named(tx, wish)
     if line is None:
         return Acted(outcome="not_found")
     row = line.row
     state = next_state(row.state, Event.RELEASE)
-    if state is None or row.code != "held_rollback" or row.holder:
+    if state is None or not releasing.is_let_be(row) or not releasing.may_go(row, value, wish):
         return Acted(outcome="refused", ids=(row.id,), state=row.state)
     return _take_up(tx, line, state, Event.RELEASE, "released", wish)
 
@@ -177,8 +182,8 @@ def _mark(tx: Transaction, wish: Act) -> Acted:
         return Acted(outcome="not_found")
     row = line.row
     event, code = MARKS[wish.kind]
-    state = next_state(row.state, event)
-    if state is None or row.frontier:
+    state = releasing.marked(row, event)
+    if state is None:
         done = event is Event.MARK_DONE and row.state is State.SUCCESS
         return Acted(outcome="already_done" if done else "refused", ids=(row.id,), state=row.state)
     other = ending.claim_if_free(tx, row)

@@ -198,7 +198,10 @@ def _raise_frontier(tx: Transaction, new: NewOccurrence, job: JobRow) -> None:
     if known is None:
         adding.insert(tx, new)
     elif known.state == State.PENDING:
-        claims.release(tx, known.key, known.id)
+        if known.cancel_requested:  # what a person cancelled stays held under the name by which it was cancelled
+            new = replace(new, key=known.key)
+        else:
+            claims.release(tx, known.key, known.id)
         adding.stamp(tx, known.id, new)
     elif known.is_superseded:
         adding.reopen(tx, known.id, new)

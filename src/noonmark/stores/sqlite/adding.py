@@ -14,7 +14,10 @@ from noonmark.stores.sqlite import claims, ledger
 from noonmark.stores.sqlite.rows import INSERT, due_moment, inserted
 from noonmark.stores.sqlite.transaction import Transaction
 
-_BY_IDENTITY = "SELECT id, state, verdict, code, key FROM occurrence WHERE job = ? AND subject = ? AND identity = ?"
+_BY_IDENTITY = (
+    "SELECT id, state, verdict, code, key, cancel_requested FROM occurrence"
+    " WHERE job = ? AND subject = ? AND identity = ?"
+)
 _STAMP = (
     "UPDATE occurrence SET key = ?, due_at = ?, scheduled_for = ?, nominal = ?, business_date = ?, not_before = ?,"
     " not_after = ?, expires_at = ?, frontier = ?, gated = ?, params = ?, revision = ?, queue = ?, priority = ?"
@@ -31,6 +34,7 @@ class Known:
     verdict: str
     code: str
     key: str
+    cancel_requested: int
 
     @property
     def is_superseded(self) -> bool:

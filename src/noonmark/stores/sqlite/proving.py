@@ -24,9 +24,11 @@ _APPEND = "UPDATE writer SET seq = ?, hash = ?, at = ? WHERE id = ? AND hash = ?
 _HEAD = "SELECT id, worker, seq, hash, at, epoch, blind, proved_at, proved_for FROM writer"
 _PRUNE = "DELETE FROM link WHERE writer IN (SELECT id FROM writer WHERE at < ?)"
 _GATE = (
-    "UPDATE occurrence SET gated = 1 WHERE id IN (SELECT id FROM occurrence WHERE due_at IS NOT NULL"
+    "UPDATE occurrence SET gated = 1, detail = iif(code = 'released', '{}', detail),"
+    " code = iif(code = 'released', '', code) WHERE id IN (SELECT id FROM occurrence WHERE due_at IS NOT NULL"
     " AND scheduled_for < ?)"
 )
+_PAUSES = "UPDATE job SET pause_version = max(pause_version + 1, ?)"
 
 
 def check(connection: Reads, link: ChainLink | None) -> None:
@@ -110,12 +112,13 @@ def _writer(row: tuple[object, ...]) -> Writer:
 
 
 def _hold(tx: Transaction, before: Micros) -> None:
-    """Let nothing that may have run start by itself, nor by a decision that knows of no rollback."""
+    """Let nothing that may have run start by itself, nor by a decision that knows of no rollback, nor by an old word."""
     tx.execute(_GATE, (before,))
-    tx.execute("UPDATE job SET pause_version = pause_version + 1")
+    tx.execute(_PAUSES, (tx.now,))
     for (name,) in tx.execute("SELECT name FROM job").fetchall():
         facts.wake(tx, f"pause:{name}")
-    tx.count("rules_version")
+    version = tx.execute("SELECT coalesce(sum(value), 0) FROM counter WHERE name = 'rules_version'").fetchone()[0]
+    tx.count("rules_version", rollback.unseen(version, tx.now) - version)
 
 
 def _say(tx: Transaction, epoch: Epoch, worker: str) -> None:

@@ -28,7 +28,8 @@ _BEGIN = (
 )
 _WAIT = (
     "UPDATE occurrence SET state = ?, due_at = ?, holder = '', looking = 0, frontier = ?, attempt = ?, verdict = ?,"
-    " code = ?, detail = ?, result = ?, error = ?, waits = ?, answered = ? WHERE id = ?"
+    " code = ?, detail = ?, result = ?, error = ?, waits = ?, answered = ?,"
+    " gated = max(gated, ?) WHERE id = ?"
 )
 
 
@@ -239,10 +240,14 @@ def _wait(tx: Transaction, line: Line, item: Settlement, state: State, words: tu
         if item.event is Event.HAND_BACK and not row.looking:  # a lost attempt stays counted
             attempt -= 1
     frontier = row.frontier and not _passes_on(row, item)  # its successor takes the flag over
+    is_held = words[1] == "held_rollback"  # it wakes whenever a rollback is written: take knows nothing of rollbacks
     tx.execute(
         _WAIT,
-        (state.value, due_at, int(frontier), attempt, *words, result, error, int(waits), item.fence, row.id),
-    )
+        (
+            state.value, due_at, int(frontier), attempt, *words, result, error, int(waits), item.fence, int(is_held),
+            row.id,
+        ),
+    )  # fmt: skip
     tx.moved(row.state, state)
     tx.due(due_at, row.worker)
 

@@ -253,6 +253,22 @@ def a_cancelled_frontier_that_a_rule_takes_away_is_cancelled_and_never_comes_bac
     assert harness.row(row_id).state is State.CANCELLED, "a later revision that yields it again reopens it"
 
 
+def a_cancelled_frontier_that_a_rule_yields_again_keeps_the_key_that_was_cancelled(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=60, key="k"))
+    (row_id,) = harness.act("cancel", key="k", at=1).ids
+    for revision, key in enumerate(("k", "other"), start=1):
+        again = harness.frontier_row("1", at=60, key=key, expires_at=harness.at(60 + revision))
+        harness.activate(again, at=10 * revision, digest=f"digest-{key}", expected_revision=revision)
+        row = harness.row(row_id)
+        assert (row.key, row.claimed, row.cancel_requested, row.frontier) == ("k", True, True, True)
+        assert (row.revision, row.expires_at) == (revision + 1, harness.at(60 + revision)), "all else is stamped anew"
+        refused = harness.add(harness.caller_row(f"b{key}", key="k"), at=10 * revision)[0]
+        assert (refused.outcome, refused.duplicate_of) == ("duplicate_key", row_id)
+    look = harness.take_one(at=60)
+    harness.end(look, Event.CANCEL, at=60, gates=Gates(revision=3), adds=(harness.frontier_row("2", at=90),))
+    assert harness.add(harness.caller_row("c", key="k"), at=61)[0].duplicate_of == row_id
+
+
 def a_frontier_cannot_be_marked(harness: Harness) -> None:
     harness.activate(harness.frontier_row("1", at=10))
     (row,) = harness.store.occurrences(Query(identity="t:1"))

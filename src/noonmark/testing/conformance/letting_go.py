@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from noonmark.core import rollback
-from noonmark.core.model import Event, Gates, State
+from noonmark.core import releasing, rollback
+from noonmark.core.model import Act, Event, Gates, State
+from noonmark.core.model.rollback import Claim, Epoch, Proof
+from noonmark.ports.store import Capability
 from noonmark.testing.builders import make_end
 from noonmark.testing.conformance.harness import Harness
 
@@ -32,6 +35,33 @@ def a_held_row_that_is_released_is_due_and_no_limit_of_it_counts(harness: Harnes
     assert (row.actor, row.gated) == ("ada", True)
     assert harness.story(row_id).ledger[-1].event == "release"
     assert harness.take_ids(at=101) == [row_id]
+
+
+def a_lapsed_run_that_was_held_is_marked_as_done_in_one_act(harness: Harness) -> None:
+    harness.activate()
+    run = harness.running()
+    lapsed = harness.take_one(at=100)
+    assert harness.act("mark_done", occurrence_id=lapsed.id, at=100).outcome == "refused", "a worker has it"
+    row_id = _park(harness, lapsed, at=100)
+    answer = harness.act("mark_done", occurrence_id=row_id, at=101)
+    assert (answer.outcome, answer.state) == ("done", State.SUCCESS)
+    row = harness.row(row_id)
+    assert (row.code, row.due_at, row.ended_at, row.holder) == ("marked_done", None, harness.at(101), "")
+    assert [attempt.outcome for attempt in harness.story(row_id).attempts] == ["lost"]
+    assert harness.version(f"success:job::{row.business_date}") == 1
+    assert harness.end(run, at=102).outcome == "stale"
+    assert harness.take_ids(at=200_000) == []
+
+
+def a_run_that_no_rollback_holds_is_marked_by_nobody(harness: Harness) -> None:
+    harness.activate()
+    row = harness.running()
+    assert harness.act("mark_done", occurrence_id=row.id).outcome == "refused"
+    lapsed = harness.take_one(at=100)
+    park = make_end(lapsed, Event.PARK, due_at=harness.at(200), code="holder_alive", verdict="skip_lease")
+    assert harness.settle(park, at=100)[0].outcome == "applied"
+    assert harness.act("mark_done", occurrence_id=row.id, at=101).outcome == "refused"
+    assert harness.row(row.id).state is State.RUNNING
 
 
 def only_held_rows_can_be_released(harness: Harness) -> None:
@@ -65,3 +95,114 @@ def a_held_row_wakes_when_the_rollbacks_fact_moves(harness: Harness) -> None:
     assert harness.take_ids(at=10) == []
     harness.signal(rollback.FACT, {"epochs": [], "x": 1}, at=11)
     assert harness.take_ids(at=12) == [row.id]
+
+
+def a_held_row_that_wakes_is_looked_at_again_and_never_started_by_take(harness: Harness) -> None:
+    """The fact moves whenever another writer joins the rollback; a person has said nothing yet."""
+    harness.activate()
+    harness.signal(rollback.FACT, {"epochs": []})
+    row = harness.looked_at(at=-5, frontier=True, gated=False)  # made after the rollback, so no proof has gated it
+    successor = harness.series_row("b", at=86_400, frontier=True)
+    gates = Gates(revision=1, facts={rollback.FACT: 1})
+    park = make_end(row, Event.PARK, due_at=harness.at(86_400), code="held_rollback", gates=gates, adds=(successor,))
+    assert harness.settle(park)[0].outcome == "applied"
+    assert not harness.row(row.id).frontier
+    harness.signal(rollback.FACT, {"epochs": [], "x": 1}, at=11)
+    again = harness.take_one(at=12)
+    assert (again.id, again.looking, again.state) == (row.id, True, State.PENDING)
+
+
+# -- between what a person was shown and the act --------------------------------------------------------------
+
+
+def _rolled_back(harness: Harness, writer: str = "p1", *, at: float) -> Epoch:
+    """Let a writer prove that the store lost something, and return the newest rollback."""
+    store: Any = harness.store
+    claim = Claim(writer=writer, worker="w1", receipt=None)
+    receipt = store.prove(claim, at=harness.at(at)).receipt
+    lost = replace(receipt, seq=receipt.seq + 1, hash="f" * 64, at=harness.at(at - 1))
+    proof: Proof = store.prove(replace(claim, receipt=lost), at=harness.at(at))
+    assert proof.outcome in ("lost", "joined")
+    return proof.epochs[-1]
+
+
+def _rollbacks(harness: Harness) -> tuple[Epoch, ...]:
+    return rollback.epochs_of(harness.store.facts([rollback.FACT])[rollback.FACT].value)
+
+
+def _proves(harness: Harness) -> bool:
+    return Capability.PROVES in harness.store.capabilities
+
+
+def letting_the_last_rollback_go_closes_the_alert(harness: Harness) -> None:
+    if not _proves(harness):
+        return
+    named = releasing.shown([_rolled_back(harness, at=60)])
+    assert harness.act("release", epochs=named, at=70).outcome == "done"
+    (epoch,) = _rollbacks(harness)
+    assert (epoch.released_at, epoch.released_by, epoch.reason) == (harness.at(70), "ada", "because")
+    assert harness.store.tallies().open_alerts == ()
+    assert harness.act("release", epochs=named, at=71).outcome == "already_done"
+    assert harness.version(rollback.FACT) == 2
+
+
+def letting_one_job_go_keeps_the_alert(harness: Harness) -> None:
+    if not _proves(harness):
+        return
+    named = releasing.shown([_rolled_back(harness, at=60)])
+    assert harness.act("release", job="job", epochs=named, at=70).outcome == "done"
+    (epoch,) = _rollbacks(harness)
+    assert (epoch.is_released("job"), epoch.is_released("other")) == (True, False)
+    assert len(harness.store.tallies().open_alerts) == 1
+
+
+def a_rollback_that_was_proved_since_is_not_let_go(harness: Harness) -> None:
+    if not _proves(harness):
+        return
+    harness.activate()
+    row_id = _hold(harness)
+    shown = releasing.shown([_rolled_back(harness, at=60)])
+    _rolled_back(harness, "p2", at=80)
+    answer = harness.act("release", occurrence_id=row_id, epochs=shown, at=81)
+    assert (answer.outcome, harness.row(row_id).code) == ("refused", "held_rollback")
+    assert harness.act("release", epochs=shown, at=81).outcome == "done"
+    assert [epoch.released_at for epoch in _rollbacks(harness)] == [harness.at(81), None]
+    assert len(harness.store.tallies().open_alerts) == 1
+    shown = releasing.shown(_rollbacks(harness))
+    assert harness.act("release", occurrence_id=row_id, epochs=shown, at=82).outcome == "done"
+
+
+def a_rollback_that_grew_since_is_not_let_go(harness: Harness) -> None:
+    if not _proves(harness):
+        return
+    epoch = _rolled_back(harness, at=60)
+    smaller = ((epoch.number, epoch.lost_until - 1),)
+    assert harness.act("release", epochs=smaller, at=70).outcome == "refused"
+    assert harness.act("release", job="job", epochs=smaller, at=70).outcome == "refused"
+    assert harness.act("release", at=70).outcome == "refused", "none was shown"
+    assert _rollbacks(harness) == (epoch,)
+    assert len(harness.store.tallies().open_alerts) == 1
+
+
+def a_repeated_release_lets_nothing_go_that_was_proved_since(harness: Harness) -> None:
+    if not _proves(harness):
+        return
+    shown = releasing.shown([_rolled_back(harness, at=60)])
+    act = Act(kind="release", actor="ada", reason="because", epochs=shown)
+    first = harness.store.act("same", act, at=harness.at(70))
+    _rolled_back(harness, "p2", at=80)
+    assert harness.store.act("same", act, at=harness.at(81)) == first
+    assert [epoch.released_at for epoch in _rollbacks(harness)] == [harness.at(70), None]
+    assert len(harness.store.tallies().open_alerts) == 1
+
+
+def what_was_let_go_is_held_again_by_the_next_rollback(harness: Harness) -> None:
+    if not _proves(harness):
+        return
+    harness.activate()
+    row_id = _hold(harness)
+    shown = releasing.shown([_rolled_back(harness, at=60)])
+    assert harness.act("release", occurrence_id=row_id, epochs=shown, at=70).outcome == "done"
+    _rolled_back(harness, "p2", at=80)
+    row = harness.row(row_id)
+    assert (row.state, row.code, row.detail, row.gated) == (State.PENDING, "", "{}", True), "it may have run since"

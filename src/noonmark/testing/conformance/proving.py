@@ -330,12 +330,41 @@ def after_a_rollback_no_decision_from_before_starts_anything(harness: Harness) -
     assert harness.row(row.id).state is State.PENDING
 
 
-def a_release_of_no_row_closes_the_alert(harness: Harness) -> None:
+def after_a_rollback_no_decision_starts_anything_that_saw_a_version_which_was_lost(harness: Harness) -> None:
     if not _proves(harness):
         return
-    _prove(harness, _lost(_grown(harness)), at=60)
-    assert harness.act("release", at=70).outcome == "done"
-    assert harness.store.tallies().open_alerts == ()
+    harness.activate()
+    row = harness.looked_at(at=-5)
+    seen = harness.store.jobs(["job"])[0].pause_version + 1, harness.take(limit=0).rules_version + 1
+    # As if a resume was lost with the rest: somebody has seen the versions that come next.
+    _prove(harness, _lost(_grown(harness)), at=2)
+    assert harness.settle(make_start(row, pause_version=seen[0]), at=3)[0].outcome == "changed"
+    job, version = harness.store.jobs(["job"])[0], harness.take(limit=0).rules_version
+    assert (job.pause_version, version) == (harness.at(2), harness.at(2))
+    assert harness.act("pause", job="job", at=4).outcome == "done"
+    assert harness.store.jobs(["job"])[0].pause_version == harness.at(2) + 1
+    assert harness.take(limit=0).rules_version == version + 1
+
+
+def who_lost_writes_in_a_rollback_that_was_let_go_finds_another_one(harness: Harness) -> None:
+    if not _proves(harness):
+        return
+    other = _prove(harness, writer="p2", worker="w2").receipt
+    (first,) = _prove(harness, _lost(_grown(harness)), at=60).epochs
+    assert harness.act("release", epochs=((1, first.lost_until),), at=65).outcome == "done"
+    proof = _prove(harness, _lost(other), writer="p2", worker="w2", at=70)
+    assert (proof.outcome, proof.receipt.epoch) == ("lost", 2)
+    assert [epoch.lost_until for epoch in proof.epochs] == [harness.at(60), harness.at(70)]
+    assert len(harness.store.tallies().open_alerts) == 1
+
+
+def a_proof_keeps_who_was_heard_of(harness: Harness) -> None:
+    if not _proves(harness):
+        return
+    harness.store.heartbeat(make_worker("w1"), 30 * SECOND, at=harness.at(10))
+    kept = replace(_grown(harness), worker="w1", beat=harness.at(10))
+    proof = _prove(harness, kept, worker="w2", at=11)
+    assert (proof.receipt.worker, proof.receipt.beat) == ("w1", harness.at(10))
 
 
 def writers_are_read_with_their_head(harness: Harness) -> None:

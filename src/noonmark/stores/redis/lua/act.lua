@@ -1,8 +1,10 @@
 -- act: carry out what a person asked for, with who and why on record; see the port.
 -- KEYS     {prefix}meta {prefix}moving
--- ARGV[4]  JSON {kind, actor, reason, occurrence_id, key, job, effective_at, passed, adds, detail, new row of a cancel}
---          detail is the JSON of who and why;  ARGV[5...] bodies
--- returns  {news, {outcome, {ids}, state or false}}
+-- ARGV[4]  JSON {kind, actor, reason, occurrence_id, key, job, effective_at, passed, adds, detail, new row of a cancel,
+--          rollbacks as shown or null, what becomes of the rollbacks or null}
+--          detail is the JSON of who and why; a rollback as shown is {number, end of the lost range}; what becomes of them
+--          is {version of the fact as judged, outcome, the fact's value or null, whether all is over};  ARGV[5...] bodies
+-- returns  {news, {outcome, {ids}, state or false}}; outcome 'moved': judge again, nothing was done or remembered
 -- invariant: an act that comes too late is answered, not done.  A frontier is not ended here, since only the engine can
 --            name its successor: a cancel is noted on it and carried out at its first look, a mark is refused.
 -- USES: unit rows keys ledger facts ending series
@@ -10,9 +12,10 @@
 local MARKS = {
   mark_done = 'marked_done', mark_skip = 'marked_skip', mark_handled = 'marked_handled',
 }
-local kind, actor, reason, occurrence_id, key, name, effective_at, passed, adds, detail, holding =
+local kind, actor, reason, occurrence_id, key, name, effective_at, passed, adds, detail, holding, shown, gone =
   unpack(cjson.decode(ARGV[4]))
 occurrence_id, key, effective_at = known(occurrence_id), known(key), known(effective_at)
+shown, gone = known(shown), known(gone)
 
 local function by_person(row, code)
   local head = change(row)
@@ -113,11 +116,50 @@ local function retry()
   return take_up(row, state, 'retried')
 end
 
--- Let a row go that a rollback held, or (no row named) call the rollback over and close its alert.
+-- Does a rollback hold the row, and no worker have it?
+local function is_let_be(head)
+  return head[CODE] == 'held_rollback' and head[HOLDER] == ''
+end
+
+-- Is every rollback that holds the row one that the person was shown, as it was shown?
+local function may_go(head)
+  local fact = shown and fact_of('rollback')
+  if not fact or not fact[2] then
+    return true
+  end
+  local named = {}
+  for _, pair in ipairs(shown) do
+    named[pair[1]] = pair[2]
+  end
+  for _, epoch in ipairs(cjson.decode(fact[2]).epochs or {}) do
+    local stops, is_released = epoch['until'], known(epoch.released_at) or (epoch.jobs or {})[head[JOB]]
+    local concerns = head[SCHEDULED] < stops and (head[CREATED] < epoch.detected_at or head[ORIGIN] == 'schedule')
+    if concerns and not is_released and named[epoch.number] ~= stops then
+      return false
+    end
+  end
+  return true
+end
+
+local function let_rollbacks_go()
+  local version, outcome, value, is_over = unpack(gone)
+  local fact = fact_of('rollback')
+  if (fact and fact[1] or 0) ~= version then
+    return { 'moved', {}, false }
+  end
+  if known(value) then
+    write_fact('rollback', value, actor)
+  end
+  if is_over then
+    write_alert({ '', 'rollback', 0, '', '{}', false, true })
+  end
+  return { outcome, {}, false }
+end
+
+-- Let a row go that a rollback held, or (no row named) let rollbacks go and close their alert once all are over.
 local function release()
   if not occurrence_id then
-    write_alert({ '', 'rollback', 0, '', '{}', false, true })
-    return { 'done', {}, false }
+    return let_rollbacks_go()
   end
   local row = named()
   if not row then
@@ -125,7 +167,7 @@ local function release()
   end
   local head = row.head
   local state = TRANSITIONS[head[STATE] .. ' release']
-  if not state or head[CODE] ~= 'held_rollback' or head[HOLDER] ~= '' then
+  if not state or not is_let_be(head) or not may_go(head) then
     return { 'refused', { row.id }, head[STATE] }
   end
   return take_up(row, state, 'released')
@@ -138,7 +180,8 @@ local function mark()
   end
   local head = row.head
   local state = TRANSITIONS[head[STATE] .. ' ' .. kind]
-  if not state or head[FRONTIER] == 1 then
+  -- a run's end is its holder's to say; one that a rollback holds has none
+  if not state or head[FRONTIER] == 1 or (head[STATE] == 'RUNNING' and not is_let_be(head)) then
     local done = kind == 'mark_done' and head[STATE] == 'SUCCESS'
     return { done and 'already_done' or 'refused', { row.id }, head[STATE] }
   end
@@ -226,5 +269,7 @@ if holding ~= null then
   holding[N_SCHEDULED], holding[N_DUE] = now, now
 end
 local answer = act()
-remember(answer)
+if answer[1] ~= 'moved' then
+  remember(answer)
+end
 return { commit(), answer }

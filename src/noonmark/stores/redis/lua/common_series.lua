@@ -106,7 +106,11 @@ local function raise_frontier(new, job)
   end
   local row = load(id)
   if row.head[STATE] == 'PENDING' then
-    release_key(row)  -- the key is one of the things that are stamped anew
+    if row.head[CANCEL] == 1 then  -- what a person cancelled stays held under the name by which it was cancelled
+      new[N_KEY] = row.head[KEY]
+    else
+      release_key(row)  -- the key is one of the things that are stamped anew
+    end
     stamp(row, new)
   elseif is_superseded(row) then
     reopen(row, new)

@@ -11,7 +11,12 @@ local AT_ONCE = 2000
 local name, hash, version, server, head, rollbacks, before, detail, epoch, worker = unpack(cjson.decode(ARGV[4]))
 rollbacks, before, detail = known(rollbacks), known(before), known(detail)
 
--- Let nothing that may have run start by itself.
+-- The next number of a counter, one that nobody can have seen before the store lost what it lost.
+local function unseen(version)
+  return math.max(version + 1, now)
+end
+
+-- Let nothing that may have run start by itself; what was let go before may have run since.
 local function gate(index)
   local ids = call('ZRANGEBYSCORE', PREFIX .. index, '-inf', '(' .. int(before))
   for first = 1, #ids, AT_ONCE do
@@ -22,7 +27,11 @@ local function gate(index)
     load_many(some)
     for _, id in ipairs(some) do
       if rows[id] then
-        change(rows[id])[GATED] = 1
+        local head = change(rows[id])
+        head[GATED] = 1
+        if head[CODE] == 'released' then
+          head[CODE], head[DETAIL] = '', '{}'
+        end
       end
     end
     commit()
@@ -38,11 +47,11 @@ local function hold()
     gate('series:' .. job)
     gate('asked:' .. job)
     local row = job_of(job)
-    row[J_PAUSE_VERSION] = row[J_PAUSE_VERSION] + 1
+    row[J_PAUSE_VERSION] = unseen(row[J_PAUSE_VERSION])
     keep_job(job, row)
     wake('pause:' .. job)
   end
-  set_meta('rules', meta.rules + 1)
+  set_meta('rules', unseen(meta.rules))
 end
 
 begin()

@@ -163,6 +163,9 @@ local function wait(row, item, state, words)
   end
   head[STATE], head[DUE], head[HOLDER], head[LOOKING] = state, moment, '', 0
   head[VERDICT], head[CODE], head[DETAIL] = words[1], words[2], words[3]
+  if head[CODE] == 'held_rollback' then
+    head[GATED] = 1  -- it wakes whenever a rollback is written, and take knows nothing of rollbacks
+  end
   due(moment, head[WORKER])
 end
 
