@@ -65,7 +65,7 @@ class Outsiders:
 
     def _ask(self, deed: Deed, verb: Callable[[Deed, str], Any], *, request_id: str = "") -> None:
         """Ask until there is an answer."""
-        request = request_id or f"{deed.kind} {deed.what} {deed.number} {deed.at} {len(self.asked)}"
+        request = request_id or f"{deed.kind} {deed.what[:128]} {deed.number} {deed.at} {len(self.asked)}"
         self.asked.append((deed, request))
 
         def ask() -> bool:

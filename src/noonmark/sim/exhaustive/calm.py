@@ -14,7 +14,7 @@ from typing import Final
 from noonmark.core.model import MINUTE, SECOND, Micros
 from noonmark.sim.exhaustive import laws
 from noonmark.sim.exhaustive.canon import fingerprint
-from noonmark.sim.exhaustive.moves import Move, apply, is_over, is_something_due, may_renew, next_moment
+from noonmark.sim.exhaustive.moves import Move, apply, is_over, is_something_held, may_renew, may_take, next_moment
 from noonmark.sim.exhaustive.replay import Bench
 from noonmark.sim.exhaustive.scenes import FLAG, Scene
 from noonmark.sim.exhaustive.state import State
@@ -84,8 +84,10 @@ class Calm:
                 return ("fail" if run.stop_reason else "ok", number, run.row.id)
             if any(may_renew(run, state.now) for run in replica.runs):
                 return ("renew", number, 0)
-            if is_something_due(state):
+            if may_take(state, replica):
                 return ("take", number, 0)
+        if is_something_held(state):
+            return ("release", -1, 0)
         return ("wait", -1, 0) if tables.open_ids and next_moment(state) is not None else None
 
     def _unfinished(self, state: State, way: list[Move]) -> tuple[list[Move], str] | None:

@@ -14,7 +14,10 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from noonmark.core.model import SECOND, Fact, JobRow, Micros, Occurrence, Settled, Story, Taken, Tallies
+from noonmark.core.model.rollback import Proof, Writer
+from noonmark.sim.exhaustive.chains import Chain, epochs_in, serving_name
 from noonmark.sim.exhaustive.state import Entry, Held, Replica, State, Task
+from noonmark.stores.memory.tables import Tables
 
 LONG_AGO: Micros = 200 * SECOND
 """Past everything that any scene reckons with: limits, lateness, paused moments."""
@@ -30,6 +33,8 @@ def fingerprint(state: State, moments: tuple[Micros, ...]) -> int:
         moments: those that the scene's rules yield; what is still to come depends on how far they are.
     """
     first, second = state.replicas
+    if state.past is not None:
+        return _hash(state, moments, (first, second))
     mine, other = _sketch(first), _sketch(second)
     if mine == other:
         return min(_hash(state, moments, (first, second)), _hash(state, moments, (second, first)))
@@ -76,7 +81,48 @@ class _Canon:
             self.task(state.person),
             tuple(sorted(state.left.items())),
             tuple(self.ago(moment) for moment in moments),
+            self.past(),
         )
+
+    def past(self) -> Hashable:
+        """Return what the store may still forget, and what is known of what it forgot."""
+        past, kept, serving = self.state.past, self.state.kept, self.tables.serving
+        if past is None or kept is None:
+            return None
+        may_forget = self.state.left.get("forget", 0) > 0
+        held = tuple(run.fence == kept.tables.rows[run.row.id].fence for each in self.replicas for run in each.runs)
+        return (
+            past.acked, self.ago(past.forgotten_at), self.ago(past.first_proof_at), past.provers, past.is_released,
+            epochs_in(self.tables.facts.get("rollback"), self.now),
+            None if serving is None else (self.is_served_by(serving.identity), self.ago(serving.since)),
+            tuple(self.chain(each.chain, self.tables) for each in self.replicas),
+            (kept.mark, self.ago(kept.at), held, tuple(self.chain(each.chain, kept.tables) for each in self.replicas))
+            if may_forget else None,
+        )  # fmt: skip
+
+    def is_served_by(self, identity: str) -> bool:
+        """Return whether this is the server that serves now."""
+        return identity == serving_name(self.state.forgotten)
+
+    def chain(self, chain: Chain | None, tables: Tables) -> Hashable:
+        """Return how what a worker remembers stands to what a store has."""
+        if chain is None:
+            return None
+        receipt = chain.receipt
+        head, link = tables.writers.get(receipt.writer), tables.links.get(receipt.writer, {}).get(receipt.seq)
+        return (
+            self.head(head), None if head is None else (receipt.seq - head.seq, receipt.hash == head.hash),
+            link == receipt.hash, link is None, receipt.epoch, self.ago(receipt.at), self.is_served_by(chain.identity),
+            chain.awaits, self.ago(chain.asked_at), self.ago(chain.epoch_at), chain.offset, chain.rolled_back,
+            self.ago(chain.lost_until),
+            None if chain.serving is None else self.ago(chain.serving.since),
+        )  # fmt: skip
+
+    def head(self, head: Writer | None) -> Hashable:
+        """Return the head of a writer, but for its name and its place."""
+        if head is None:
+            return None
+        return (head.epoch, self.is_served_by(head.proved_for), self.ago(head.at), self.ago(head.proved_at))
 
     # -- times, names, fences -------------------------------------------------------------------------
 
@@ -184,7 +230,9 @@ class _Canon:
             return None
         rules = tuple((row.name, row.revision, row.pause_version) for row in task.rules)
         behind = self.tables.rules_version - task.version
-        log = tuple((entry.verb, entry.lost, self.ago(entry.at), self.answer(entry)) for entry in task.log)
+        log = tuple(
+            (entry.verb, entry.lost, entry.broken, self.ago(entry.at), self.answer(entry)) for entry in task.log
+        )
         return (
             task.kind,
             self.ago(task.began_at),
@@ -224,6 +272,10 @@ class _Canon:
         if isinstance(value, Story):
             lost = [each for each in value.attempts if each.outcome == "lost"]
             return (self.row(value.occurrence), self.name(lost[-1].worker) if lost else "")
+        if isinstance(value, Proof):
+            return (value.outcome, self.ago(value.now), len(value.epochs), self.ago(value.serving.since))
+        if isinstance(value, Writer):
+            return (value.id, self.head(value))
         if isinstance(value, Tallies):
             return tuple((alert.job, alert.kind) for alert in value.open_alerts)
         if isinstance(value, Mapping):

@@ -16,6 +16,7 @@ from typing import Final
 from noonmark.core.model import DAY, OPEN_STATES, Event, Job, JobRow, Micros, Occurrence, Origin
 from noonmark.core.model import State as RowState
 from noonmark.sim import almanac
+from noonmark.sim.exhaustive.chains import COMING_BACK
 from noonmark.sim.exhaustive.replay import Exchange
 from noonmark.sim.exhaustive.scenes import FLAG, START, Scene
 from noonmark.sim.exhaustive.state import State
@@ -69,12 +70,13 @@ def one_success(view: View) -> Iterator[str]:
 
 
 def one_holder(view: View) -> Iterator[str]:
-    """At any store time at most one replica trusts its lease of an occurrence."""
+    """At any store time at most one replica trusts its lease of an occurrence; what the store forgot does not count."""
+    since = (view.after.past.forgotten_at if view.after.past is not None else None) or 0
     trusted = Counter(
         run.row.id
         for replica in view.after.replicas
         for run in replica.runs
-        if not run.stop_reason and not run.has_ended and view.after.now < run.trust_until
+        if not run.stop_reason and not run.has_ended and view.after.now < run.trust_until and run.asked > since
     )
     for row_id, count in trusted.items():
         if count > 1:
@@ -321,6 +323,45 @@ def noted_cancels_hold(view: View) -> Iterator[str]:
             yield f"a cancel was noted on r{row.id}, and it ended {row.state}"
 
 
+def repeats_wait_for_a_person(view: View) -> Iterator[str]:
+    """What was acknowledged as done and is lost starts again only when a person said so, and then says that it may repeat.
+
+    Excused is who was faster than the proof, as docs/rollback.md says: a worker that has proved itself, has waited for
+    half a second, and heard nothing of the one that knows.
+    """
+    past = view.before.past
+    if past is None or past.forgotten_at is None:
+        return
+    for _, row in view.begun():
+        knowing = {worker for key, worker in past.acked if key == row.key}
+        lines = view.after.tables.ledger.get(row.id, ())
+        first = past.first_proof_at
+        if not knowing:
+            continue
+        if past.is_released:
+            if not any(line.code == "restored_epoch" for line in lines):
+                yield f"r{row.id} starts again, and nothing says that it may be a repeat"
+        elif knowing & (past.provers | {row.holder}):
+            yield f"r{row.id} starts again although {', '.join(sorted(knowing))} proved that it was done"
+        elif row.holder not in past.provers or first is None or view.after.now < first + COMING_BACK:
+            yield f"r{row.id} starts again before {', '.join(sorted(knowing))} was waited for"
+
+
+def losses_are_told(view: View) -> Iterator[str]:
+    """When a worker has proved itself whose acknowledged success is gone, that is on record and somebody is told."""
+    past, tables = view.after.past, view.after.tables
+    if past is None or past.forgotten_at is None:
+        return
+    there = {row.key for row in tables.rows.values() if row.state is S.SUCCESS}
+    lost = sorted(key for key, worker in past.acked if worker in past.provers and key not in there)
+    fact = tables.facts.get("rollback")
+    if lost and (fact is None or not fact.is_set):
+        yield f"the successes of {', '.join(lost)} are lost, and that is not on record"
+    is_open = any(alert.level == 3 and alert.kind == "rollback" and not alert.closed_at for alert in tables.alerts)
+    if lost and not past.is_released and not is_open:
+        yield f"the successes of {', '.join(lost)} are lost, and nobody is told"
+
+
 LAWS: Final[tuple[tuple[str, Callable[[View], Iterator[str]]], ...]] = (
     ("I1 S1", one_success),
     ("I2 S2", one_holder),
@@ -340,9 +381,16 @@ LAWS: Final[tuple[tuple[str, Callable[[View], Iterator[str]]], ...]] = (
     ("I1 keys", keys_have_one_holder),
     ("I4 wakes", no_wake_is_lost),
     ("X1", ends_are_on_record),
+    ("S13 X2", repeats_wait_for_a_person),
+    ("S13 told", losses_are_told),
 )
 
 
 def breaches(view: View) -> list[str]:
-    """Return every breach of every law in this step, each with the invariant's name in front."""
+    """Return every breach of every law in this step, each with the invariant's name in front.
+
+    That a store comes back older than it was breaks them all; what counts is what is made of it.
+    """
+    if view.after.forgotten != view.before.forgotten:
+        return []
     return [f"{name}: {said}" for name, law in LAWS for said in law(view)]

@@ -13,12 +13,17 @@ from typing import Any, TypeAlias
 from noonmark.core.codec import rule_text
 from noonmark.core.model import Act, Fact, Micros, Origin
 from noonmark.core.series import row_for_call
+from noonmark.engine import mending
+from noonmark.sim.exhaustive.canon import fingerprint
+from noonmark.sim.exhaustive.chains import ASKS_AGAIN, COMING_BACK, seen, serving_name
 from noonmark.sim.exhaustive.replay import Bench, Did, Exchange
 from noonmark.sim.exhaustive.scenes import FLAG, Scene, restarted
-from noonmark.sim.exhaustive.state import Entry, Held, Replica, State, Task
+from noonmark.sim.exhaustive.state import Entry, Held, Kept, Replica, State, Task
 
 Move: TypeAlias = tuple[str, int, int]
 """What, by which replica (-1: nobody's), about which occurrence (0: none)."""
+AWAY: Micros = 1_000
+"""For so long nobody serves the store that comes back older: no two servers grant a lease in one microsecond."""
 WRITES = frozenset({"take", "settle"})
 """Calls whose lost reply matters; a read that got lost is a read that came later."""
 
@@ -41,6 +46,7 @@ def moves(scene: Scene, state: State) -> list[Move]:
         else:
             found.append(("restart", replica.number, 0))
     found += _of_people(state)
+    found += _of_store(state)
     found += _of_time(state)
     return found
 
@@ -53,13 +59,13 @@ def _of_replica(scene: Scene, state: State, replica: Replica) -> Iterator[Move]:
             yield ("go-late", number, 0)
         if may_lose and replica.taking.pending in WRITES:
             yield ("go-lost", number, 0)
-    elif scene.slots > len(replica.runs) and is_something_due(state):
+    elif scene.slots > len(replica.runs) and may_take(state, replica):
         yield ("take", number, 0)
         if may_lose:
             yield ("take-lost", number, 0)
     if replica.settling is not None:
         yield ("settle", number, 0)
-    else:
+    elif not (scene.forgets and replica.taking is not None):
         for run in replica.runs:
             if run.has_ended:
                 continue
@@ -99,6 +105,15 @@ def _of_people(state: State) -> Iterator[Move]:
         yield ("add", -1, 0)
 
 
+def _of_store(state: State) -> Iterator[Move]:
+    if state.left.get("copy", 0) > 0:
+        yield ("copy", -1, 0)
+    if state.left.get("forget", 0) > 0:
+        yield ("forget", -1, 0)
+    if is_something_held(state):
+        yield ("release", -1, 0)
+
+
 def _of_time(state: State) -> Iterator[Move]:
     upcoming = next_moment(state)
     if upcoming is not None:
@@ -112,6 +127,27 @@ def is_something_due(state: State) -> bool:
     rows = state.tables.rows
     dues = [rows[row_id].due_at for row_id in state.tables.open_ids]
     return bool(state.tables.wakes) or any(due is not None and due <= state.now for due in dues)
+
+
+def may_take(state: State, replica: Replica) -> bool:
+    """True when a take would find something, and this replica is not waiting for what it has just asked about."""
+    if replica.chain is not None and replica.settling is not None:
+        return False
+    return is_something_due(state) and state.now >= (_asks_again_at(state, replica) or 0)
+
+
+def _asks_again_at(state: State, replica: Replica) -> Micros | None:
+    """Return when a replica that waits for others to prove themselves looks again, None where it does not wait."""
+    chain = replica.chain
+    if chain is None or not chain.awaits or not chain.asked_at or chain.identity != serving_name(state.forgotten):
+        return None
+    return chain.asked_at + ASKS_AGAIN
+
+
+def is_something_held(state: State) -> bool:
+    """True when a person is waited for to say what may run again."""
+    rows = (state.tables.rows[row_id] for row_id in state.tables.open_ids)
+    return any(row.code == "held_rollback" and not row.holder for row in rows)
 
 
 def may_renew(run: Held, now: Micros) -> bool:
@@ -136,9 +172,13 @@ def next_moment(state: State) -> Micros | None:
     due = next_due(state)
     moments = [] if due is None else [due]
     for replica in state.replicas:
+        again = _asks_again_at(state, replica)
+        moments += [] if again is None else [again]
         for run in replica.runs:
             if not run.stop_reason:
                 moments += [run.renew_at, run.trust_until]
+    if state.past is not None and state.past.first_proof_at is not None:
+        moments.append(state.past.first_proof_at + COMING_BACK)
     for row_id in state.tables.open_ids:
         row = state.tables.rows[row_id]
         if row.expires_at is not None and row.first_started_at is None:
@@ -151,7 +191,18 @@ def next_moment(state: State) -> Micros | None:
 
 def apply(bench: Bench, scene: Scene, state: State, move: Move) -> Step:
     """Make a move."""
+    step = _apply(bench, scene, state, move)
+    if state.past is None or step.state.past is not state.past:
+        return step
+    keys = {row.id: row.key for row in state.tables.rows.values()}
+    past = seen(state.past, step.calls, keys, step.state.now)
+    return step if past == state.past else replace(step, state=replace(step.state, past=past))
+
+
+def _apply(bench: Bench, scene: Scene, state: State, move: Move) -> Step:
     kind, number, about = move
+    if kind in ("copy", "forget"):
+        return Step(_copied(scene, state) if kind == "copy" else _forgot(state), [])
     if kind in ("wait", "sleep"):
         moment = next_moment(state) if kind == "wait" else next_due(state)
         assert moment is not None
@@ -227,6 +278,12 @@ def _people(bench: Bench, scene: Scene, state: State, kind: str, about: int) -> 
         did = bench.go(state.replicas[0], task)
         left = _less(state, "edit") if kind == "edit" else state.left
         return Step(_pruned(bench.unload(state, person=did.task, left=left)), did.calls)
+    if kind == "release":
+        assert state.past is not None
+        done = mending.release(bench.store, iter(f"{request}.{n}" for n in range(99)).__next__, actor="ann", reason="x")
+        is_over = done is not None and not done.left
+        past = replace(state.past, is_released=state.past.is_released or is_over)
+        return Step(_pruned(bench.unload(state, past=past)), [])
     left = state.left if kind == "resume" else _less(state, kind)
     if kind in ("set", "clear"):
         args: tuple[Any, ...] = (request, [Fact(name=f"flag:{FLAG}", value=True if kind == "set" else None)])
@@ -260,6 +317,28 @@ def _people(bench: Bench, scene: Scene, state: State, kind: str, about: int) -> 
         args, verb = (request, wish), "act"
     answer = bench.perform(verb, args, {})
     return Step(_pruned(bench.unload(state, left=left)), [Exchange(verb, args, answer, request)])
+
+
+def _copied(scene: Scene, state: State) -> State:
+    kept = Kept(tables=state.tables, at=state.now, mark=fingerprint(state, scene.moments()))
+    return replace(state, kept=kept, left=_less(state, "copy"), steps=state.steps + 1)
+
+
+def _forgot(state: State) -> State:
+    """Let the store be what it was; who remembers more than it does is told nothing."""
+    assert state.kept is not None
+    assert state.past is not None
+    now = state.now + AWAY
+    return replace(
+        state,
+        now=now,
+        tables=state.kept.tables,
+        answers={},
+        forgotten=state.forgotten + 1,
+        past=replace(state.past, forgotten_at=now),
+        left=_less(state, "forget"),
+        steps=state.steps + 1,
+    )
 
 
 def _with(state: State, replica: Replica) -> tuple[Replica, ...]:

@@ -201,6 +201,62 @@ BUGS: Final = (
         new="times.parse_instant(text, trigger.tz) + 1_000_000",
         scene="overlap", depth=4, law="I8",
     ),
+    Bug(
+        name="a proof holds nothing",
+        place=_MEMORY + "proving:prove",
+        old="if judged.hold_before is not None:",
+        new="if False:",
+        scene="forgotten", depth=3, law="S13 X2",
+    ),
+    Bug(
+        name="what is gone is called present",
+        place="noonmark.core.rollback:is_there",
+        old="if head is None or head.seq < receipt.seq:\n        return False",
+        new="if head is None or head.seq < receipt.seq:\n        return True",
+        scene="forgotten", depth=1, law="S13 told",
+    ),
+    Bug(
+        name="nobody is waited for",
+        place=_ENGINE + "chain:ChainedStore.take",
+        old="if limit and self._waits():",
+        new="if False:",
+        scene="forgotten", depth=2, law="S13 X2",
+    ),
+    Bug(
+        name="what may have run is not held",
+        place="noonmark.core.rollback:held",
+        old="if fact is None or not is_held(job, row, fact):",
+        new="if True:",
+        scene="forgotten", depth=5, law="S13 X2",
+    ),
+    Bug(
+        name="a repeat that was let go says nothing",
+        place="noonmark.core.rollback:flagged",
+        old='code="restored_epoch",',
+        new="",
+        scene="forgotten", depth=10, law="S13 X2",
+    ),
+    Bug(
+        name="a rollback alarms nobody",
+        place=_MEMORY + "proving:prove",
+        old="if judged.opened is not None:",
+        new="if False:",
+        scene="forgotten", depth=1, law="S13 told",
+    ),
+    Bug(
+        name="a rollback is not written down",
+        place=_MEMORY + "proving:prove",
+        old="if judged.rollbacks is not None:",
+        new="if False:",
+        scene="forgotten", depth=1, law="S13 told",
+    ),
+    Bug(
+        name="the rules are read anew and the rollbacks are not",
+        place=_ENGINE + "loop:Engine._load_rules",
+        old="self.rules.lost_until = rollback.lost_until(lost[rollback.FACT])",
+        new="pass",
+        scene="forgotten", depth=5, law="S13 X2",
+    ),
 )  # fmt: skip
 
 

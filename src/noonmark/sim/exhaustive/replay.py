@@ -28,12 +28,16 @@ from noonmark.engine.executor import Executor
 from noonmark.engine.loop import Engine
 from noonmark.engine.registry import Registry
 from noonmark.engine.runs import Finish, Run
+from noonmark.ports.rollback import ChainBroken
 from noonmark.ports.store import Capability, Store, StoreError, StoreUnreachable, StoreUnusable
+from noonmark.sim.exhaustive.chains import remembered, remind, serving_name
 from noonmark.sim.exhaustive.state import Entry, Held, Replica, State, Task, copied, held
 from noonmark.stores.memory import MemoryStore
 
 FREE_VERBS = frozenset({"now", "is_alive", "tallies"})
 """Answered at the instant of the step before them: they read a clock, the kernel, or what only a log line says."""
+READS = frozenset({"facts", "occurrences", "story", "jobs", "workers", "writers", "identity", "store_id"})
+"""Answered so as well where the store may forget: with every read as a step, a proof and its release are too far away."""
 FOREVER: Micros = FAR // 4
 """A heartbeat that never runs out: who is dead is known by its process."""
 
@@ -75,7 +79,6 @@ class Exchange:
 class Seat:
     """The store as one task sees it: its old answers first, then so many calls of the real one."""
 
-    capabilities = frozenset({Capability.NOTIFY})
     url = "memory:"
 
     def __init__(self, bench: Bench, log: tuple[Entry, ...], *, fuel: int, fault: str = "") -> None:
@@ -86,6 +89,7 @@ class Seat:
         self._fault = fault  # lost: the reply does not arrive; late: it does, and is looked at in another step
         self.calls: list[Exchange] = []
         self.pending = ""
+        self.capabilities = bench.capabilities
 
     def meet(self, verb: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer one call, from memory or from the store."""
@@ -96,18 +100,26 @@ class Seat:
             clock.now = entry.at
             if entry.lost:
                 raise StoreUnreachable("the answer was lost")
+            if entry.broken:
+                raise ChainBroken
             return _fresh(entry.answer)
-        if verb not in FREE_VERBS:
+        is_free = verb in self._bench.free
+        if not is_free:
             if not self._fuel:
                 self.pending = verb
                 raise Pending
             self._fuel -= 1
         clock.now = self._bench.store_clock.now
-        answer = self._bench.perform(verb, args, kwargs)
+        try:
+            answer = self._bench.perform(verb, args, kwargs)
+        except ChainBroken:
+            self.log.append(Entry(verb, None, clock.now, broken=True))
+            self._position += 1
+            raise
         request = args[0] if args and isinstance(args[0], str) and verb != "renew" else ""
-        if verb not in FREE_VERBS:
+        if not is_free:
             self.calls.append(Exchange(verb, args, answer, request, self._repeated(verb, request)))
-        entry = Entry(verb, answer, clock.now, self._fault == "lost" and verb not in FREE_VERBS, request)
+        entry = Entry(verb, answer, clock.now, self._fault == "lost" and not is_free, request)
         self.log.append(entry)
         self._position += 1
         if entry.lost:
@@ -135,7 +147,8 @@ def _verb(name: str) -> Callable[..., Any]:
 
 
 for _name in ("add", "take", "settle", "renew", "signal", "heartbeat", "activate", "act", "note_if_held", "now",
-              "facts", "occurrences", "story", "jobs", "workers", "tallies"):  # fmt: skip
+              "facts", "occurrences", "story", "jobs", "workers", "tallies",
+              "prove", "writers", "identity", "store_id"):  # fmt: skip
     setattr(Seat, _name, _verb(_name))
 
 
@@ -201,13 +214,17 @@ class Bench:
         jobs: the rules that may be in force, the first from the beginning.
         is_host_shared: True: a replica learns from the kernel whether another lives; False: nothing is known.
         slots: how many runs a replica takes at once.
+        forgets: True: the store may come back older than it was, so workers prove themselves.
     """
 
-    def __init__(self, jobs: tuple[Job, ...], *, is_host_shared: bool, slots: int) -> None:
+    def __init__(self, jobs: tuple[Job, ...], *, is_host_shared: bool, slots: int, forgets: bool = False) -> None:
         self.clock, self.store_clock = ModelClock(), ModelClock()
         self.store = MemoryStore(self.store_clock)
         self.slots = slots
         self._is_host_shared = is_host_shared
+        self.store._id = "model"
+        self.free = FREE_VERBS | READS if forgets else FREE_VERBS
+        self.capabilities = frozenset({Capability.NOTIFY, *([Capability.PROVES] if forgets else [])})
         self._registries = {rule_text(job): Registry() for job in jobs}
         for job in jobs:
             self._registries[rule_text(job)].add(job, _work)
@@ -221,6 +238,7 @@ class Bench:
         self.store._tables = copied(state.tables)
         self.store._answers = dict(state.answers)
         self.store_clock.now = self.clock.now = state.now
+        self.store._serving = serving_name(state.forgotten)
         self._alive = frozenset(_pid(replica) for replica in state.replicas if replica.is_alive)
 
     def unload(self, state: State, **fields: Any) -> State:
@@ -265,10 +283,12 @@ class Bench:
             assert task.run is not None
             _finish(engine._recorder.record([self._outcome(task.run, ok=task.ok)]))
             gone = (task.run.row.id, task.run.fence)
-            return replace(replica, runs=tuple(run for run in replica.runs if (run.row.id, run.fence) != gone))
+            runs = tuple(run for run in replica.runs if (run.row.id, run.fence) != gone)
+            return replace(replica, runs=runs, chain=remembered(engine))
         runs = (*replica.runs, *(held(run) for run in jobs.begun))
         rules = tuple(sorted(engine.rules.rows(), key=lambda row: row.name))
-        return replace(replica, rules=rules, version=engine.rules.version, runs=runs)
+        chain = remembered(engine)
+        return replace(replica, rules=rules, version=engine.rules.version, runs=runs, chain=chain)
 
     def keep(self, replica: Replica, *, fault: str = "") -> Did:
         """Renew what is due: one round of the lease keeper."""
@@ -313,6 +333,7 @@ class Bench:
             inline_locks=True,
         )
         engine.bind(jobs)
+        remind(engine, replica.chain)
         engine.duty._counts_until = FOREVER
         engine.rules.trust(rules)
         engine.rules.load(rules, replica.version if task is None else task.version)
@@ -328,13 +349,9 @@ def _pid(replica: Replica) -> int:
 
 def _info(replica: Replica) -> WorkerInfo:
     return WorkerInfo(
-        id=replica.name,
-        name=f"w{replica.number}",
-        host="model",
-        pid=_pid(replica),
+        id=replica.name, name=f"w{replica.number}", host="model", pid=_pid(replica), boot_id="model",
         process_started=str(replica.incarnation),
-        boot_id="model",
-    )
+    )  # fmt: skip
 
 
 def _remembered(runs: list[Run], before: tuple[Held, ...]) -> tuple[Held, ...]:

@@ -28,8 +28,9 @@ from noonmark.core.model import (
 from noonmark.core.series import row_for_call
 from noonmark.engine.activate import put_in_force
 from noonmark.sim import almanac
+from noonmark.sim.exhaustive.chains import Past
 from noonmark.sim.exhaustive.replay import Bench
-from noonmark.sim.exhaustive.state import Replica, State, Task
+from noonmark.sim.exhaustive.state import Kept, Replica, State, Task
 from noonmark.stores.memory.tables import Tables
 
 START: Final[Micros] = 1_795_867_200_000_000
@@ -49,8 +50,11 @@ class Scene:
         jobs: the rule in force, and those that an edit puts in force after it, in turn.
         calls: rows that somebody asked for at the beginning: (name, seconds after the beginning, key).
         faults: how often each thing may happen that nobody has to do: ``crash lose late fail set clear cancel edit pause
-            add``.
+            add copy forget``.
         is_set: the flag is set at the beginning.
+        forgets: the store may come back as it was when it was copied (``copy``, ``forget``), so workers prove themselves;
+            a replica does one thing at a time here, and reads are no steps.
+        prelude: steps that have happened already.
         is_behind: the replicas have yet to hear of the last change of the rules, so that their first take reads them.
         depth: how far it is searched by ``make exhaustive``.
         small: how far in a test of every change.
@@ -65,12 +69,14 @@ class Scene:
     is_set: bool = True
     is_behind: bool = False
     slots: int = 2
+    forgets: bool = False
+    prelude: tuple[tuple[str, int, int], ...] = ()
     depth: int = 14
     small: int = 9
 
     def bench(self) -> Bench:
         """Return a bench with this scene's rules."""
-        return Bench(self.jobs, is_host_shared=self.is_host_shared, slots=self.slots)
+        return Bench(self.jobs, is_host_shared=self.is_host_shared, slots=self.slots, forgets=self.forgets)
 
     def moments(self) -> tuple[Micros, ...]:
         """Return every moment that one of its rules yields."""
@@ -99,7 +105,19 @@ class Scene:
             behind = (replace(each, version=each.version - 1) for each in state.replicas)
             state = replace(state, replicas=tuple(behind))
         first = min(row.due_at for row in state.tables.rows.values() if row.due_at is not None)
-        return replace(state, now=max(first, START), steps=0)
+        state = replace(state, now=max(first, START), steps=0)
+        if self.forgets:
+            # One microsecond on: what ran, was acknowledged and is lost was due before the loss is noticed.
+            state = replace(state, now=state.now + 1, past=Past())
+            state = replace(state, kept=Kept(tables=state.tables, at=state.now, mark=0))
+        return self._after_the_prelude(bench, state)
+
+    def _after_the_prelude(self, bench: Bench, state: State) -> State:
+        from noonmark.sim.exhaustive.moves import apply  # it knows scenes
+
+        for move in self.prelude:
+            state = apply(bench, self, state, move).state
+        return state
 
     def _called(self, job: Job, name: str, after: int, key: str) -> NewOccurrence:
         return row_for_call(
@@ -270,6 +288,29 @@ SCENES: Final = (
         is_behind=True,
         depth=8,
         small=6,
+    ),
+    Scene(
+        name="forgetful",
+        about="a store that comes back without what it acknowledged, two workers that prove it, a person who lets go",
+        jobs=(_job(),),
+        calls=(("one", 5, "k1"), ("two", 5, "k2")),
+        faults={"copy": 1, "forget": 1},
+        slots=1,
+        forgets=True,
+        depth=8,
+        small=5,
+    ),
+    Scene(
+        name="forgotten",
+        about="a success that was acknowledged and is lost: who proves it when, and a person who lets it go",
+        jobs=(_job(),),
+        calls=(("one", 5, "k1"), ("two", 5, "k2")),
+        faults={"forget": 1},
+        slots=1,
+        forgets=True,
+        prelude=(("take", 0, 0), ("ok", 0, 1), ("forget", -1, 0)),
+        depth=12,
+        small=8,
     ),
 )
 

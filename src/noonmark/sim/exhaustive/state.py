@@ -12,6 +12,7 @@ from typing import Any, Final
 from noonmark.core.model import Job, JobRow, Micros, Occurrence
 from noonmark.engine.registry import Handler
 from noonmark.engine.runs import Run
+from noonmark.sim.exhaustive.chains import Chain, Past
 from noonmark.stores.memory.tables import Tables
 
 
@@ -24,6 +25,7 @@ class Entry:
     at: Micros
     lost: bool = False
     request: str = ""
+    broken: bool = False  # the link did not follow: nothing was done, and the worker proves itself first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,7 @@ class Replica:
     runs: tuple[Held, ...] = ()
     taking: Task | None = None
     settling: Task | None = None
+    chain: Chain | None = None
 
     @property
     def name(self) -> str:
@@ -118,7 +121,19 @@ class State:
     replicas: tuple[Replica, ...]
     person: Task | None = None
     left: Mapping[str, int] = field(default_factory=dict)  # fault -> how often it may still happen
+    kept: Kept | None = None
+    forgotten: int = 0  # how often the store came back as the copy
+    past: Past | None = None  # None: this store never forgets
     steps: int = 0  # how far from the beginning; no part of what two states are compared by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A copy of the store, as which it may come back."""
+
+    tables: Tables
+    at: Micros
+    mark: int  # fingerprint of the state that was copied
 
 
 UNCOPIED: Final = ("ledger", "notes", "revisions", "revised")
@@ -143,6 +158,9 @@ def copied(tables: Tables) -> Tables:
         workers=dict(tables.workers),
         answered={row_id: set(fences) for row_id, fences in tables.answered.items()},
         looked={row_id: set(fences) for row_id, fences in tables.looked.items()},
+        writers=dict(tables.writers),
+        links={name: dict(links) for name, links in tables.links.items()},
+        serving=tables.serving,
         rules_version=tables.rules_version,
         stale_refused=tables.stale_refused,
         duplicates_refused=tables.duplicates_refused,

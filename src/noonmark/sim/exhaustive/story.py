@@ -31,6 +31,9 @@ WORDS = {
     "pause": "somebody pauses the job",
     "resume": "somebody lets the job go on",
     "add": "somebody asks for the same key once more",
+    "copy": "somebody copies the store",
+    "forget": "the store comes back as it was when it was copied",
+    "release": "a person lets go what is held",
     "wait": "time goes on to the next moment",
     "sleep": "time goes on to the next due moment",
 }
