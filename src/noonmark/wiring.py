@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from noonmark.core.urls import DEFAULT_URL, DRIVERS, driver_missing, with_option, without_secrets
+from noonmark.core.urls import DEFAULT_URL, DRIVERS, driver_missing, stands_twice, with_option, without_secrets
 from noonmark.ports.clock import Clock
 from noonmark.ports.folder import make_own_folder
 from noonmark.ports.lock import LockSource
@@ -351,6 +351,8 @@ def _sqlite_place(rest: str) -> tuple[Path, dict[str, str]]:
 
 
 def _sqlite_options(query: str) -> dict[str, str]:
+    if why := stands_twice(query):
+        raise StoreUrlError(why)
     options = {name: choices[0] for name, choices in _CHOICES.items()}
     for option, value in parse_qsl(query, keep_blank_values=True):
         if option not in _CHOICES:

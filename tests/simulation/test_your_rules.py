@@ -6,10 +6,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from noonmark.core.model import DAY, HOUR, MINUTE, Cron, Every, FlagSet, Job, OnEvent, Window
+from noonmark.explain.outcomes import OUTCOMES
+from noonmark.sim.kinds import COLUMNS, RAN
 from noonmark.sim.yours import Foreseen, Lot, Wish, simulate
 
 START = 1_795_910_400_000_000
@@ -68,6 +71,34 @@ def test_events_come_so_many_a_day() -> None:
     assert lot(found, "digest").due == 5
 
 
+def test_every_outcome_of_a_row_stands_in_one_column() -> None:
+    counted = [*RAN, *(name for names in COLUMNS.values() for name in names)]
+    assert len(counted) == len(set(counted))
+    assert set(counted) == OUTCOMES.keys() - {"doubled", "unknown"}, "those two no single row can be"
+
+
+OWN = Job(name="own", trigger=Every(period=MINUTE), reason="of each worker", scope="each_worker")
+
+
+@pytest.mark.parametrize(
+    ("jobs", "fields", "seen"),
+    [
+        # the data is late, and what is tried then fails: a late start that is neither done nor on time
+        ([REPORT], {"data": HOUR, "fails": 1.0}, "failed"),
+        ([REPORT], {"data": HOUR, "fails": 0.0}, "late"),
+        # a worker that is gone takes its own moments with it
+        ([OWN], {"length": DAY // 16, "faults": ("crash",), "a_day": 200.0}, "cancelled"),
+    ],
+)
+def test_the_columns_of_a_job_add_up_to_its_moments(jobs: list[Job], fields: dict[str, Any], seen: str) -> None:
+    found = simulate(jobs, Wish(**{"start": START, "length": DAY // 2, "replicas": 2, **fields}))
+    for lot in found.lots:
+        figures = {"on_time": lot.on_time, "late": lot.late, **{name: lot.count(name) for name in COLUMNS}}
+        assert sum(figures.values()) == lot.due > 0
+        assert min(figures.values()) >= 0, figures
+        assert figures[seen] > 0, figures
+
+
 RULES = """
 version: 1
 jobs:
@@ -103,7 +134,12 @@ def test_the_command_tells_it_in_both_languages_and_opens_no_store(tmp_path: Pat
     assert told.returncode == 1, told.stderr
     assert "Its window closed at" in told.stdout
     assert "window" not in call(tmp_path, *asked, "--lang", "zh").stdout
-    assert json.loads(call(tmp_path, *asked, "--json").stdout)["jobs"][0]["outcomes"] == {"missed": 1}
+    (job,) = json.loads(call(tmp_path, *asked, "--json").stdout)["jobs"]
+    assert job["outcomes"] == {"missed": 1}
+    assert [job[name] for name in ("due", "on_time", "late", "missed", "open")] == [1, 0, 0, 1, 0]
+    heading, row = (line.split() for line in told.stdout.splitlines()[2:4])
+    assert heading[-6:] == ["WORST", "SKIPPED", "MISSED", "FAILED", "CANCELLED", "OPEN"]
+    assert row == ["report", "1", "0", "0", "-", "0", "1", "0", "0", "0"]
     assert [path.name for path in tmp_path.iterdir()] == ["noonmark.yaml"]
 
 

@@ -20,13 +20,17 @@ _PLACE = re.compile(r"\\(\d)")
 
 _ERRORS: tuple[tuple[str, str], ...] = (
     # a ledger that is read in
-    (r"line (\d+) is no line of a ledger", r"第 \1 行不是账本的一行"),
-    (
-        r"line (\d+) is not as it was written, or a line before it is missing",
-        r"第 \1 行不是原样，或之前缺少一行",
-    ),
+    (r"this is no line of a ledger", "这不是账本的一行"),
+    (r"this line is not as it was written, or one before it is missing", "这一行不是原样，或之前缺少一行"),
+    (r"this line has more than (\d+) characters", r"这一行超过 \1 个字符"),
+    (r"there are more than (\d+) outcomes", r"结果超过 \1 个"),
     (r"it does not begin as a ledger of this version does", "开头不是该版本的账本"),
-    (r"its end is missing", "缺少结尾"),
+    (r"the end is missing", "缺少结尾"),
+    (r"something follows the end", "结尾之后还有内容"),
+    (r'"(\w+)" is missing', r"缺少 \1"),
+    (r'"(\w+)" is no text of (\d+) to (\d+) characters', r"\1 不是 \2 到 \3 个字符的文本"),
+    (r'"(\w+)" is no whole number from (-?\d+) to (\d+)', r"\1 不是 \2 到 \3 的整数"),
+    (r'"(\w+)" is none of (.+)', r"\1 不是其中之一：\2"),
     # durations
     (r"(.+) has no unit, so it could be seconds or minutes; " + _HOW, r"\1 没有单位，分不清是秒还是分钟；" + _HOW_ZH),
     (r"a duration is empty; " + _HOW, "时长为空；" + _HOW_ZH),

@@ -137,7 +137,10 @@ LOCK_ERRORS: tuple[tuple[str, str], ...] = (
         ),
     ),
     (r"the URL names no host; write (\S+)", r"URL 没有指明主机；请写 \1"),
-    (r'the option (".*") stands twice in the URL; write it once', r"URL 中选项 \1 写了两次；请只写一次"),
+    (
+        r'the option (".*") stands twice in the URL, and only one of the two could count; write it once',
+        r"URL 中选项 \1 写了两次，只能有一个生效；请只写一次",
+    ),
     (r'the option (".*") has no value; write (\S+), or leave it out', r"选项 \1 没有值；请写 \2，或去掉它"),
     (r'(\S+) has no option (".*"); did you mean (\S+)\? known: none', r"\1 没有选项 \2；是否想写 \3？没有可用的选项"),
     (r'(\S+) has no option (".*"); known: none', r"\1 没有选项 \2；没有可用的选项"),

@@ -7,6 +7,7 @@ could be a password is hidden, even where that hides more than it must.
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qsl
 
 DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
 """Where a store is, and locks beside it, when neither an argument nor the environment says so: a folder beside the work."""
@@ -79,6 +80,16 @@ def unfit(url: str) -> str:
         return f"it has {len(url)} characters, more than {LONGEST_URL}"
     if not url.isprintable():
         return "it has signs that cannot be shown; percent-encode them, or leave them out"
+    return ""
+
+
+def stands_twice(query: str) -> str:
+    """Return why the options behind a URL's ``?`` say no one thing, "" where each is written once."""
+    seen: set[str] = set()
+    for name, _ in parse_qsl(query, keep_blank_values=True):
+        if name in seen:
+            return f'the option "{name}" stands twice in the URL, and only one of the two could count; write it once'
+        seen.add(name)
     return ""
 
 

@@ -1,37 +1,45 @@
 """What every store refuses before it writes anything: verbs whose arguments make no sense, or are too large.
 
-Promise: no text and no list that reaches a store is longer than its limit in ``core/model/base.py``, whoever wrote it,
-and the refusal names the limit.  Rule of the file: what fits is let through with a comparison of lengths, for every
-row of every call passes here.
+Promise: no text and no list that a store keeps is longer than its limit in ``core/model/base.py``, whoever wrote it, and
+the refusal names the limit.  Rule of the file: what fits is let through with a comparison of lengths, for every row of
+every call passes here.  What is only compared and never kept is not measured one by one: the names of the jobs that a
+worker can run, in ``take``, and what a read asks for.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 
 from noonmark.core.lifecycle import is_end
 from noonmark.core.model import (
     CALL_LIMIT,
     COUNT_LIMIT,
     ERROR_LIMIT,
+    FACT_LIMIT,
     KEY_LIMIT,
     NAME_LIMIT,
     NOTE_LIMIT,
     PAYLOAD_LIMIT,
+    REQUEST_LIMIT,
     RULE_LIMIT,
     Act,
     Activation,
+    AlertWrite,
     Event,
     Fact,
+    Gates,
+    Micros,
     NewOccurrence,
     Note,
     Origin,
     Passed,
+    Renewal,
     Settlement,
     State,
     WorkerInfo,
 )
+from noonmark.core.model.rollback import ChainLink, Claim
 
 STARTS = frozenset({Event.START, Event.TAKEOVER})
 NEED_DUE_AT = frozenset({Event.PARK, Event.FAIL_RETRY, Event.HAND_BACK})
@@ -50,13 +58,59 @@ class TooLarge(ValueError):
     """A text or a list that is longer than stores keep; the text says what, how long, and what is allowed."""
 
 
-def check_rows(wanted: Sequence[NewOccurrence]) -> None:
+def check_call(request_id: str, worker: str = "", link: ChainLink | None = None) -> None:
+    """Check what says which call it is, who makes it, and where his chain goes on.
+
+    Raises:
+        TooLarge: one of the texts is too long.
+    """
+    _short("the request id", request_id, REQUEST_LIMIT)
+    _short("the name of the worker", worker, NAME_LIMIT)
+    if link is not None:
+        for text in (link.writer, link.before, link.hash, link.serving):
+            _short("a part of the link", text, NAME_LIMIT)
+
+
+def check_take(request_id: str, worker: str, runnable: Mapping[str, Micros], link: ChainLink | None) -> None:
+    """Check who takes, and for how many jobs.
+
+    Raises:
+        TooLarge: a text is too long, or there are too many jobs.
+    """
+    check_call(request_id, worker, link)
+    _few("jobs of a worker", runnable)
+
+
+def check_leases(worker: str, leases: Sequence[Renewal]) -> None:
+    """Check who renews how many leases.
+
+    Raises:
+        TooLarge: the name is too long, or there are too many.
+    """
+    check_call("", worker)
+    _few("leases in one call", leases)
+
+
+def check_claim(claim: Claim) -> None:
+    """Check what a writer says of itself and of what it was told.
+
+    Raises:
+        TooLarge: one of the texts is too long.
+    """
+    receipt = claim.receipt
+    told = () if receipt is None else (receipt.store, receipt.writer, receipt.hash, receipt.worker)
+    for text in (claim.writer, claim.worker, *told):
+        _short("a part of the claim", text, NAME_LIMIT)
+
+
+def check_rows(wanted: Sequence[NewOccurrence], request_id: str = "") -> None:
     """Check rows to be added.
 
     Raises:
         ValueError: a row is neither waiting nor ended, or has no job or identity.
-        TooLarge: there are too many, or something in one is too long.
+        TooLarge: there are too many, or something in one or the request id is too long.
     """
+    check_call(request_id)
     _few("rows in one call", wanted)
     total = 0
     for row in wanted:
@@ -86,13 +140,16 @@ def check_rows(wanted: Sequence[NewOccurrence]) -> None:
         raise TooLarge(f"the parameters of one call have {total} characters together, more than {CALL_LIMIT}")
 
 
-def check_settlements(items: Sequence[Settlement]) -> None:
-    """Check outcomes.
+def check_settlements(
+    items: Sequence[Settlement], request_id: str = "", worker: str = "", link: ChainLink | None = None
+) -> None:
+    """Check outcomes, and who says them in which call.
 
     Raises:
         ValueError: a start without lease or gates, a wait without due_at, or an event that is not a worker's to say.
         TooLarge: there are too many, or something in one is too long.
     """
+    check_call(request_id, worker, link)
     _few("outcomes in one call", items)
     for item in items:
         event = item.event
@@ -119,11 +176,30 @@ def _check_sizes(item: Settlement) -> None:
     _short("a name", item.verdict, NAME_LIMIT)
     if item.facts:
         check_facts([Fact(name=fact.name, value=fact.value, actor=fact.actor) for fact in item.facts])
-    for alert in item.alerts:
+    if item.alerts:
+        _check_alerts(item.alerts)
+    if item.gates is not None:
+        _check_gates(item.gates)
+
+
+def _check_alerts(alerts: Sequence[AlertWrite]) -> None:
+    _few("alerts of an outcome", alerts)
+    for alert in alerts:
+        _short("the name of the job", alert.job, NAME_LIMIT)
+        _short("a name", alert.kind, NAME_LIMIT)
+        _short("a name", alert.code, NAME_LIMIT)
         _small("the detail", json.dumps(dict(alert.detail), ensure_ascii=False, default=str))
 
 
-def check_act(wish: Act) -> None:
+def _check_gates(gates: Gates) -> None:
+    """What is waited for is kept, too: a fact by its first reference, a slot by whoever occupies it."""
+    _short("the name of the slot", gates.slot, FACT_LIMIT)
+    if gates.facts:
+        _few("facts of an outcome", gates.facts)
+        _short("the name of the fact", max(gates.facts, key=len), FACT_LIMIT)
+
+
+def check_act(wish: Act, request_id: str = "") -> None:
     """Check a person's act.
 
     Raises:
@@ -132,6 +208,9 @@ def check_act(wish: Act) -> None:
     """
     if wish.kind not in ACTS:
         raise ValueError(f"no such act: {wish.kind!r}; there are {', '.join(sorted(ACTS))}")
+    check_call(request_id)
+    if wish.epochs:
+        _few("rollbacks of an act", wish.epochs)
     _short("the note or reason", wish.reason, NOTE_LIMIT)
     _short("the actor", wish.actor, NAME_LIMIT)
     _short("the name of the job", wish.job or "", NAME_LIMIT)
@@ -151,12 +230,13 @@ def derives(item: Settlement, job: str, subject: str) -> bool:
     return any(new.origin is Origin.SCHEDULE and (new.job, new.subject) == (job, subject) for new in item.adds)
 
 
-def check_facts(facts: Sequence[Fact]) -> None:
+def check_facts(facts: Sequence[Fact], request_id: str = "") -> None:
     """Check flags and other facts to be set.
 
     Raises:
         TooLarge: there are too many, or a name, a value or an actor is too long.
     """
+    check_call(request_id)
     _few("flags in one call", facts)
     for fact in facts:
         _short("the name of the flag", fact.name, NAME_LIMIT)
@@ -179,13 +259,14 @@ def check_worker(worker: WorkerInfo) -> None:
         _short("the name of the job", longest, NAME_LIMIT)
 
 
-def check_changes(changes: Sequence[Activation], actor: str) -> None:
+def check_changes(changes: Sequence[Activation], actor: str, request_id: str = "") -> None:
     """Check rules on their way into force, with the rows that they bring.
 
     Raises:
         ValueError: see ``check_rows``.
         TooLarge: there are too many, or a rule, a name or a row is too long.
     """
+    check_call(request_id)
     _few("rules in one call", changes)
     _short("the actor", actor, NAME_LIMIT)
     for change in changes:
@@ -197,18 +278,20 @@ def check_changes(changes: Sequence[Activation], actor: str) -> None:
         check_rows((*change.frontiers, *change.adds))
 
 
-def check_note(note: Note) -> None:
+def check_note(note: Note, worker: str = "") -> None:
     """Check a remark of a run.
 
     Raises:
-        TooLarge: its name or its value is too long.
+        TooLarge: its name, its value or the worker's name is too long.
     """
+    check_call("", worker)
     _short("the name of the step", note.name, NAME_LIMIT)
     _short("a name", note.kind, NAME_LIMIT)
     _small("the value of the step", note.value)
 
 
-def _check_passed(passed: Iterable[Passed]) -> None:
+def _check_passed(passed: Sequence[Passed]) -> None:
+    _few("rows in one call", passed)
     for row in passed:
         _small("the detail", row.detail)
         _small("the checks", row.checks)

@@ -190,6 +190,16 @@ class StateFolder:
         return before if before != store else ""
 
 
+def stores(root: Path) -> list[str]:
+    """Return the stores of which a folder remembers anything, the one that was written to last first."""
+    written: dict[str, float] = {}
+    with contextlib.suppress(OSError):
+        for path in root.glob("*/*/*.json*"):
+            store = path.parent.parent.name
+            written[store] = max(written.get(store, 0.0), path.stat().st_mtime)
+    return sorted(written, key=lambda store: (-written[store], store))
+
+
 def outcomes(root: Path, store: str) -> Iterator[dict[str, Any]]:
     """Yield what the journals of a host have about a store, writer by writer, oldest first; torn lines are left out."""
     place = root / store

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from noonmark.core.urls import LONGEST_URL, without_secrets
+from noonmark.core.urls import LONGEST_URL, stands_twice, without_secrets
 from noonmark.locks.errors import LockUrlError
 
 
@@ -103,11 +103,11 @@ def options(
             meant = f"did you mean {close[0]}? " if close else ""
             told = (", ".join(sorted(known)) or "none") + (", and libpq's own" if of_libpq else "")
             raise LockUrlError(f'{scheme} has no option "{name}"; {meant}known: {told}')
-        if name in found:
-            raise LockUrlError(f'the option "{name}" stands twice in the URL; write it once')
         if not value:
             raise LockUrlError(f'the option "{name}" has no value; write {name}=…, or leave it out')
         found[name] = value
+    if why := stands_twice(rest.partition("?")[2]):
+        raise LockUrlError(why)
     return found
 
 

@@ -72,6 +72,14 @@ FILE_MESSAGES: dict[str, Message] = {
         "这样的文件会占满内存",
         "请直接写出这些值，或少用别名",
     ),
+    "yaml_value_limit": Message(
+        "there are more than {limit} values and names in it",
+        "reading it would block every start",
+        "split the rules into several files",
+        "其中的值和名称超过 {limit} 个",
+        "读取它会拖住每次启动",
+        "请拆成多个规则文件",
+    ),
     "yaml_depth": Message(
         "values are nested deeper than {limit} levels, or contain themselves",
         "",

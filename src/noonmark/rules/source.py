@@ -18,6 +18,8 @@ SIZE_LIMIT = 2 * 1024 * 1024
 """Largest rules file, in bytes."""
 ALIAS_LIMIT = 100_000
 """Most values that aliases may add to what is written (a "billion laughs" file expands without bound)."""
+VALUE_LIMIT = 200_000
+"""Most values and names in a file: the YAML reader needs some 40 µs for each, so a file is read in ten seconds at most."""
 DEPTH_LIMIT = 32
 """Deepest nesting; real rules need eight."""
 
@@ -74,13 +76,15 @@ def read_yaml(text: str, name: str) -> tuple[Any, list[Problem]]:
     if line := _line_of_brackets(text):
         raise refusal("yaml_depth", name, line=line, column=1, limit=DEPTH_LIMIT)
     from ruamel.yaml import YAML
-    from ruamel.yaml.composer import ComposerError
+    from ruamel.yaml.composer import Composer, ComposerError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an anchor used twice is legal and says nothing about the rules
-            node = YAML(typ="safe", pure=True).compose(text)
+            reader = YAML(typ="safe", pure=True)
+            reader.Composer = _counting(Composer, name)
+            node = reader.compose(text)
     except RecursionError:
         raise refusal("yaml_depth", name, limit=DEPTH_LIMIT) from None
     except MarkedYAMLError as error:
@@ -100,6 +104,22 @@ def read_yaml(text: str, name: str) -> tuple[Any, list[Problem]]:
         raise refusal("file_empty", name)
     builder = _Builder(name)
     return builder.value(node, Mark(1, 1, ""), 0), builder.problems
+
+
+def _counting(composer: Any, name: str) -> Any:
+    """Return the kind of composer that gives up when there are too many values."""
+
+    class Counting(composer):  # type: ignore[misc]
+        left = VALUE_LIMIT
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.left == 0:
+                mark = self.parser.peek_event().start_mark
+                raise refusal("yaml_value_limit", name, line=mark.line + 1, column=mark.column + 1, limit=VALUE_LIMIT)
+            self.left -= 1
+            return super().compose_node(parent, index)
+
+    return Counting
 
 
 def _line_of_brackets(text: str) -> int:

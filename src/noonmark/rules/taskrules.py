@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Collection
 from typing import Any
 
+from noonmark.rules import source
 from noonmark.rules.assemble import Loaded, assemble
 from noonmark.rules.build import Reporter
 from noonmark.rules.problems import ProblemList
@@ -91,9 +92,15 @@ class _Reader:
 
     def __init__(self, reporter: Reporter, text: str) -> None:
         self.reporter = reporter
-        self.lines = text.splitlines()
+        self.lines = [line.encode("utf-8", "surrogatepass") for line in text.splitlines()]
+        self.left = source.VALUE_LIMIT
+        self.known = (0, 0, 0)  # a line, a byte of it, and the characters before that byte
 
     def value(self, node: ast.expr, mark: Mark, depth: int) -> Any:
+        if self.left == 0:
+            place = {"line": mark.line, "column": mark.column}
+            raise refusal("yaml_value_limit", self.reporter.name, limit=source.VALUE_LIMIT, **place)
+        self.left -= 1
         if depth > DEPTH_LIMIT:
             raise refusal("yaml_depth", self.reporter.name, line=mark.line, column=mark.column, limit=DEPTH_LIMIT)
         if isinstance(node, ast.Dict):
@@ -144,6 +151,11 @@ class _Reader:
         return Mark(node.lineno, self.column(node), path, key.lineno, self.column(key))
 
     def column(self, node: ast.expr) -> int:
-        """``ast`` counts bytes of UTF-8; people count characters."""
-        line = self.lines[node.lineno - 1] if node.lineno <= len(self.lines) else ""
-        return len(line.encode()[: node.col_offset].decode(errors="ignore")) + 1
+        """``ast`` counts bytes of UTF-8; people count characters: from the last place on, for a line may be the file."""
+        line, byte, before = self.known if self.known[0] == node.lineno else (node.lineno, 0, 0)
+        content = self.lines[line - 1] if line <= len(self.lines) else b""
+        first, last = sorted((byte, node.col_offset))
+        between = len(content[first:last].decode("utf-8", "ignore"))
+        before += between if byte <= node.col_offset else -between
+        self.known = (line, node.col_offset, before)
+        return before + 1

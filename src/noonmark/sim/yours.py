@@ -21,22 +21,13 @@ from noonmark.sim import plan as plans
 from noonmark.sim.bodies import body_of
 from noonmark.sim.checkers import make_checkers
 from noonmark.sim.history import Violation
+from noonmark.sim.kinds import COLUMNS, KINDS, RAN
 from noonmark.sim.plan import Deed, Plan
 from noonmark.sim.run import quiet_log
 from noonmark.sim.world import SimWorld
 from noonmark.sim.zoo import Body, Specimen
 from noonmark.testing.builders import make_row
 
-KINDS: dict[str, tuple[str, ...]] = {
-    "crash": ("crash", "crash all"),
-    "pause": ("pause",),
-    "restart": ("stop",),
-    "outage": ("outage", "cut"),
-    "replies": ("flaky", "twice"),
-    "clock": ("step", "drift", "leap"),
-    "slow": ("slow",),
-}
-"""What a person calls a fault -> the kinds of the plan."""
 MOST = 200_000
 """Moments of one job whose data is announced; more is more than a simulation of minutes can live through."""
 LATE: Micros = MINUTE
@@ -80,13 +71,22 @@ class Lot:
     tz: str
     outcomes: Counter[str] = field(default_factory=Counter)
     worst: Micros = 0  # the latest first start, after its moment
-    late: int = 0
+    late: int = 0  # of those that were done
     bad: list[Occurrence] = field(default_factory=list)  # missed or failed, oldest first
 
     @property
     def due(self) -> int:
         """How many moments came."""
         return sum(self.outcomes.values())
+
+    @property
+    def on_time(self) -> int:
+        """How many of them were done in time."""
+        return sum(self.outcomes[name] for name in RAN) - self.late
+
+    def count(self, column: str) -> int:
+        """How many of them stand in one of ``COLUMNS``."""
+        return sum(self.outcomes[name] for name in COLUMNS[column])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +181,7 @@ def _lot(job: Job, rows: Sequence[Occurrence], now: Micros) -> Lot:
         outcome = outcome_of(row, now)
         lot.outcomes[outcome] += row.range_count or 1
         lot.worst = max(lot.worst, lateness(row))
-        lot.late += lateness(row) >= LATE
-        if outcome in ("missed", "failed", "doubled"):
+        lot.late += outcome in RAN and lateness(row) >= LATE
+        if outcome in ("missed", "failed"):
             lot.bad.append(row)
     return lot

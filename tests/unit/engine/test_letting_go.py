@@ -13,6 +13,8 @@ from noonmark.core import rollback
 from noonmark.core.model import SECOND, Act, Acted, Event, Occurrence, Query, State
 from noonmark.core.model.rollback import Claim, Epoch
 from noonmark.engine import mending
+from noonmark.engine.exports import Outcome
+from noonmark.engine.importing import Importer
 from noonmark.stores.memory import MemoryStore
 from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end
 from noonmark.testing.clock import VirtualClock
@@ -144,10 +146,13 @@ def test_a_run_that_lapsed_is_marked_as_done_without_being_let_run_first(place: 
 def test_an_import_marks_a_run_that_lapsed_without_letting_it_run_first(place: Place) -> None:
     row_id = place.held("a", runs=True)
     row = place.row(row_id)
-    outcome = {"outcome": "success", "occurrence": 1, "fence": 1, "job": row.job, "key": row.key}
-    step = mending.Step(what="mark", outcome=outcome, row=row)
+    outcome = Outcome(
+        occurrence=1, job=row.job, subject=row.subject, identity=row.identity, key=row.key,
+        scheduled_for=row.scheduled_for, business_date="", origin=row.origin, outcome="success", fence=1,
+    )  # fmt: skip
     store: Any = place
-    assert mending.carry_out(store, [step], place.request, actor="ada") == {"mark": 1}
+    assert Importer(store, "s").plan([outcome]) == {"mark": 1}
+    assert Importer(store, "s").carry_out([outcome], place.request, actor="ada") == {"mark": 1}
     assert (place.row(row_id).state, place.acts) == (State.SUCCESS, ["mark_done a row"])
 
 

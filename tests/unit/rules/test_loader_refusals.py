@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from noonmark.rules import loader
+from noonmark.rules import loader, source
 from noonmark.rules.messages import MESSAGES
 from noonmark.rules.problems import Place, Problem, ProblemList
 from noonmark.rules.source import ALIAS_LIMIT, SIZE_LIMIT
@@ -264,6 +264,35 @@ def test_a_billion_laughs_are_refused_quickly() -> None:
     (found,) = refused.value.problems
     assert found.code == "yaml_alias_limit"
     assert str(ALIAS_LIMIT) in found.text()
+
+
+def test_a_file_is_read_up_to_its_number_of_values_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert source.VALUE_LIMIT == 200_000, "docs/security.md names it"
+    monkeypatch.setattr(source, "VALUE_LIMIT", 1_000)
+    value, problems = source.read_yaml("x:\n" + "- a\n" * 997, "f")  # the file, its name, the list and its items
+    assert (len(value["x"]), problems) == (997, [])
+    for text, line, column in (("x:\n" + "- a\n" * 998, 999, 3), ("x: [" + "[a]," * 500_000 + "]", 1, 1998)):
+        with pytest.raises(ProblemList) as refused:
+            source.read_yaml(text, "f")
+        (found,) = refused.value.problems
+        assert (found.code, found.place.line, found.place.column) == ("yaml_value_limit", line, column)
+        assert "more than 1000 values" in found.text()
+        assert "超过 1000 个" in found.text("zh")
+
+
+def test_a_literal_is_read_up_to_its_number_of_values_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "VALUE_LIMIT", 1_000)
+    for items, codes in ((998, ["wrong_type"]), (999, ["yaml_value_limit"])):  # the dict and the list are two
+        with pytest.raises(ProblemList) as refused:
+            loader.loads_literal("TASK_RULES = {'a': [" + "1," * items + "]}")
+        assert [each.code for each in refused.value.problems] == codes
+
+
+def test_columns_of_a_literal_are_counted_in_characters_forwards_and_backwards() -> None:
+    with pytest.raises(ProblemList) as refused:
+        loader.loads_literal("TASK_RULES = {'é城': {'schedule': f(), '🚀': g()},\n 'b': h()}")
+    places = [(each.place.line, each.place.column) for each in refused.value.problems if each.code == "py_not_literal"]
+    assert places == [(1, 34), (1, 44), (2, 7)]
 
 
 @pytest.mark.parametrize("text", ["a: &a [*a]", "a: &a {b: *a}", "[" * 1000, "{a: " * 200 + "1" + "}" * 200])

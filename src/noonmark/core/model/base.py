@@ -19,6 +19,10 @@ KEY_LIMIT = 512
 """Longest rendered key, in characters."""
 NAME_LIMIT = 1024
 """Longest identity, subject, flag, actor or other name that is stored, in characters; rules allow shorter ones."""
+FACT_LIMIT = 4 * 1024
+"""Longest name of a fact or a slot that is waited for, in characters: those are made of a job, a subject and a date."""
+REQUEST_LIMIT = 256
+"""Longest request id, in characters; the identities of rows are made of it."""
 NOTE_LIMIT = 8 * 1024
 """Longest reason or note of a person, in characters."""
 ERROR_LIMIT = 64 * 1024
@@ -26,19 +30,7 @@ ERROR_LIMIT = 64 * 1024
 RULE_LIMIT = 4 * 1024 * 1024
 """Longest stored rule, in characters of JSON: more than a whole rules file may have."""
 COUNT_LIMIT = 100_000
-"""Most rows, outcomes, flags, rules or job names in one call."""
-CALL_LIMIT = 64 * 1024 * 1024
-"""Most parameters in one call, in characters of JSON, all rows together."""
-NAME_LIMIT = 1024
-"""Longest identity, subject, flag, actor or other name that is stored, in characters; rules allow shorter ones."""
-NOTE_LIMIT = 8 * 1024
-"""Longest reason or note of a person, in characters."""
-ERROR_LIMIT = 64 * 1024
-"""Longest error that a store keeps, in characters; a worker keeps less of each."""
-RULE_LIMIT = 4 * 1024 * 1024
-"""Longest stored rule, in characters of JSON: more than a whole rules file may have."""
-COUNT_LIMIT = 100_000
-"""Most rows, outcomes, flags, rules or job names in one call."""
+"""Most rows, outcomes, leases, alerts, flags, rules or job names in one call."""
 CALL_LIMIT = 64 * 1024 * 1024
 """Most parameters in one call, in characters of JSON, all rows together."""
 LOOK_LEASE: Micros = 5 * SECOND

@@ -5,6 +5,7 @@ Rule of the file: words in, words out; what is done stands in ``engine/mending.p
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,7 @@ from noonmark.faces.cli.session import Command, Session, session
 
 if TYPE_CHECKING:
     from noonmark.core.model.rollback import Epoch, Writer
-    from noonmark.engine.mending import Overview, Step
+    from noonmark.engine.mending import Overview
 
 SHOWN = 20
 """Most held rows and writers that are listed."""
@@ -45,6 +46,8 @@ STEPS = {
 @click.option("--reason", default=None, metavar="TEXT", help="release: why; kept in the ledger.")
 @click.option("--from-state", is_flag=False, flag_value="", default=None, metavar="[DIR]",
               help="export: from the workers' state folder of this host.")  # fmt: skip
+@click.option("--of", default="", metavar="STORE",
+              help="export --from-state, import: the outcomes of another store, by its id.")  # fmt: skip
 @click.option("--go", is_flag=True, help="import: do it; without it you see what would be done.")
 @click.pass_context
 def ledger(
@@ -54,25 +57,29 @@ def ledger(
     as_: str | None,
     reason: str | None,
     from_state: str | None,
+    of: str,
     go: bool,
 ) -> int:
     """Mend what a store lost: see it (show), bring back outcomes (export, import), let the rest go (release).
 
+    An export is read into the store that it comes from; into another one only with --of, the id that the file names.
     A store that went back in time is noticed by the workers; what may have run in the range that it lost is held.
-    Exit code 3: refused (nothing is held; a ledger that was changed; rows that a worker has to look at first; a rollback
-    that was proved while others were released).
+    Exit code 3: refused (nothing is held; a ledger that was changed or is another store's; rows that a worker has to
+    look at first; a rollback that was proved while others were released).
     """
     action, *rest = words
     if action not in ACTIONS or len(rest) > ACTIONS[action] or (action == "import" and not rest):
         raise problems.Trouble("ledger_which")
+    if of and action != "import" and from_state is None:
+        raise problems.Trouble("ledger_of")
     with session(ctx) as here:
         if action == "show":
             return _show(here)
         if action == "release":
             return _release(here, job, as_, reason)
         if action == "export":
-            return _export(here, rest[0] if rest else "-", from_state)
-        return _import(here, rest[0], go=go)
+            return _export(here, rest[0] if rest else "-", from_state, of)
+        return _import(here, rest[0], of, go=go)
 
 
 # -- show -----------------------------------------------------------------------------------------------
@@ -203,27 +210,39 @@ def _release(here: Session, job: str, as_: str | None, reason: str | None) -> in
 # -- export and import ------------------------------------------------------------------------------------
 
 
-def _export(here: Session, file: str, from_state: str | None) -> int:
-    from noonmark.engine import mending, statefolder
+def _export(here: Session, file: str, from_state: str | None, of: str) -> int:
+    from noonmark.engine import exports, importing
 
     store_id = _store_id(here)
-    outcomes: Iterable[Any] = mending.of_store(here.store)
+    outcomes: Iterable[Any] = importing.of_store(here.store)
     if from_state is not None:
-        root = statefolder.root_of(from_state or None)
-        if root is None or not (root / store_id).is_dir():
-            raise problems.Trouble("ledger_no_state", folder=str(root), code=problems.NOT_FOUND)
-        outcomes = statefolder.outcomes(root, store_id)
+        store_id = of or store_id
+        outcomes = _journals(from_state, store_id)
     lines = 0
     with _writing(file) as out:
-        for line in mending.exported(store_id, outcomes):
+        for line in exports.exported(store_id, outcomes):
             out.write(line + "\n")
             lines += 1
     if file != "-":
         count = lines - 2  # the head and the end are no outcomes
-        here.emit(
-            {"v": 1, "file": file, "outcomes": count}, lambda: here.word("ledger_exported", count=count, file=file)
-        )
+        plain = {"v": 1, "file": file, "store": store_id, "outcomes": count}
+        here.emit(plain, lambda: here.word("ledger_exported", count=count, file=file, store=store_id))
     return problems.OK
+
+
+def _journals(from_state: str, store_id: str) -> Iterable[Any]:
+    from noonmark.engine import statefolder
+
+    root = statefolder.root_of(from_state or None)
+    stores = [] if root is None else statefolder.stores(root)
+    if root is None or store_id not in stores:  # so no name of a stranger becomes a path
+        if not stores:
+            raise problems.Trouble("ledger_no_state", folder=str(root), code=problems.NOT_FOUND)
+        raise problems.Trouble(
+            "ledger_other_state", folder=str(root), store=store_id, stores=", ".join(stores[:SHOWN]), newest=stores[0],
+            code=problems.NOT_FOUND,
+        )  # fmt: skip
+    return statefolder.outcomes(root, store_id)
 
 
 def _store_id(here: Session) -> str:
@@ -235,35 +254,55 @@ def _store_id(here: Session) -> str:
 
 @contextmanager
 def _writing(file: str) -> Iterator[TextIO]:
+    """Open a file that is not there yet, for its owner alone, and take it away again if it does not become whole."""
     if file == "-":
         yield sys.stdout
         return
     try:
-        with Path(file).open("x", encoding="utf-8") as out:
-            yield out
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(handle, "w", encoding="utf-8", errors="backslashreplace") as out:
+                yield out
+        except BaseException:
+            Path(file).unlink(missing_ok=True)
+            raise
     except FileExistsError:
         raise problems.Trouble("ledger_there", file=file) from None
     except OSError as error:
         raise problems.Trouble("ledger_file", file=file, error=str(error.strerror)) from None
 
 
-def _import(here: Session, file: str, *, go: bool) -> int:
-    from noonmark.engine import mending
+def _import(here: Session, file: str, of: str, *, go: bool) -> int:
+    from noonmark.engine import exports, importing
 
+    own = _store_id(here)
     try:
-        with Path(file).open(encoding="utf-8") as lines:
-            export = mending.read(lines)
-    except mending.LedgerBroken as broken:
-        raise problems.Trouble("ledger_broken", file=file, error=str(broken), code=problems.REFUSED) from None
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise problems.Trouble("ledger_file", file=file, error=str(why)) from None
-    steps: list[Step] = list(mending.plan(here.store, export))
-    counts = Counter(step.what for step in steps)
-    if go:
-        counts = mending.carry_out(here.store, steps, here.request_id, actor=here.actor)
-    plain = {"v": 1, "done": go, "store": export.store, **{name: counts.get(name, 0) for name in STEPS}}
-    said = "\n".join(here.word(word, count=counts[name]) for name, word in STEPS.items() if counts.get(name))
-    remark = here.word("ledger_done" if go else "ledger_dry")
-    here.emit(plain, lambda: f"{said}\n{remark}" if said else here.word("ledger_nothing_in"))
+        # Read twice, so that no line is entered before the last one was seen to fit, and none of them is kept.
+        with open(file, encoding="utf-8", errors="surrogateescape") as lines:
+            export = exports.checked(lines)
+            if export.store != (of or own):
+                raise problems.Trouble(
+                    "ledger_not_of" if of else "ledger_other_store", file=file, store=export.store, own=own, of=of,
+                    code=problems.REFUSED,
+                )  # fmt: skip
+            lines.seek(0)
+            outcomes = exports.outcomes(lines)
+            importer = importing.Importer(here.store, export.store)
+            counts = importer.carry_out(outcomes, here.request_id, actor=here.actor) if go else importer.plan(outcomes)
+    except exports.LedgerBroken as broken:
+        raise problems.Trouble(
+            "ledger_broken", place=f"{file}:{broken.line}", error=str(broken), code=problems.REFUSED
+        ) from None
+    except OSError as error:
+        raise problems.Trouble("ledger_file", file=file, error=error.strerror or str(error)) from None
+    plain = {"v": 1, "done": go, "store": export.store, "own": export.store == own}
+    here.emit(plain | {name: counts[name] for name in STEPS}, lambda: _imported(here, export.store, own, counts, go=go))
     return problems.OK
+
+
+def _imported(here: Session, store: str, own: str, counts: Counter[str], *, go: bool) -> str:
+    lines = [here.word("ledger_from_own" if store == own else "ledger_from", store=store)]
+    if not counts:
+        return "\n".join([*lines, here.word("ledger_nothing_in")])
+    lines += [here.word(word, count=counts[name]) for name, word in STEPS.items() if counts[name]]
+    return "\n".join([*lines, here.word("ledger_done" if go else "ledger_dry")])

@@ -44,13 +44,18 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
         "Proved or grown meanwhile, and still held: rollback {numbers}. Look at it, then release again.",
         "期间新证实或扩大、仍被扣住的：第 {numbers} 次回退。请先查看，再执行放行。",
     ),
-    "ledger_exported": ("{count} outcomes written to {file}", "已将 {count} 个结果写入 {file}"),
+    "ledger_exported": (
+        "{count} outcomes of the store {store} written to {file}",
+        "已将存储 {store} 的 {count} 个结果写入 {file}",
+    ),
+    "ledger_from_own": ("From this store ({store}):", "来自本存储（{store}）："),
+    "ledger_from": ("From ANOTHER store ({store}):", "来自另一个存储（{store}）："),
     "ledger_mark": ("{count} known here become SUCCESS", "{count} 个此处已有的将成为 SUCCESS"),
     "ledger_make": ("{count} unknown here are entered as SUCCESS", "{count} 个此处没有的将补记为 SUCCESS"),
     "ledger_there": ("{count} are SUCCESS here already", "{count} 个在此处已是 SUCCESS"),
     "ledger_kept": (
-        "{count} are kept as they are (ended otherwise, running, or next of their series)",
-        "{count} 个保持原样（以其他方式结束、正在运行，或是系列的下一个）",
+        "{count} are kept as they are (ended otherwise, running, next of their series, or their key is another row's)",
+        "{count} 个保持原样（以其他方式结束、正在运行、是系列的下一个，或其键属于另一行）",
     ),
     "ledger_no_success": ("{count} are no successes and are left out", "{count} 个不是成功，忽略"),
     "ledger_nothing_in": ("The ledger holds no outcome.", "账本中没有结果。"),
@@ -99,6 +104,50 @@ LEDGER_TROUBLES: dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = 
             "请在 worker 所在处执行，或指明目录：--from-state 目录",
         ),
     ),
+    "ledger_other_state": (
+        (
+            "no worker of this host has a state folder for the store {store} in {folder}",
+            "there are journals of: {stores}; one of them may be what a store was before it came back empty",
+            "name that one: noonmark ledger export FILE --from-state --of {newest}",
+        ),
+        (
+            "{folder} 里没有本机 worker 关于存储 {store} 的状态目录",
+            "那里有这些存储的日志：{stores}；其中之一可能是某个存储变空之前的那一个",
+            "请指明它：noonmark ledger export 文件 --from-state --of {newest}",
+        ),
+    ),
+    "ledger_of": (
+        (
+            "--of names another store's outcomes, and the ledger of this one is asked for",
+            "only journals (--from-state) and files (import) can be another store's",
+            "leave it out, or add --from-state",
+        ),
+        (
+            "--of 指另一个存储的结果，而这里要的是本存储的账本",
+            "只有日志（--from-state）和文件（import）可以来自另一个存储",
+            "请去掉它，或加上 --from-state",
+        ),
+    ),
+    "ledger_other_store": (
+        (
+            "{file} has the outcomes of another store ({store}; this one is {own})",
+            "what was done for that one may still be due here: a test system's successes would end production's work",
+            "if this store took that one's place: noonmark ledger import {file} --of {store}",
+        ),
+        (
+            "{file} 是另一个存储的结果（{store}；本存储是 {own}）",
+            "为那个存储做过的，这里可能仍须做：测试系统的成功会让生产的工作不再运行",
+            "若本存储接替了那个存储：noonmark ledger import {file} --of {store}",
+        ),
+    ),
+    "ledger_not_of": (
+        (
+            "{file} has the outcomes of the store {store}, not of {of}",
+            "",
+            "name the file of that store, or the store of this file",
+        ),
+        ("{file} 是存储 {store} 的结果，不是 {of} 的", "", "请写那个存储的文件，或写该文件的存储"),
+    ),
     "ledger_there": (
         ("{file} is there already", "an export never overwrites", "name another file"),
         ("{file} 已存在", "导出从不覆盖", "请换一个文件名"),
@@ -109,10 +158,10 @@ LEDGER_TROUBLES: dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = 
     ),
     "ledger_broken": (
         (
-            "{file} is no ledger as it was written",
+            "{place}: no ledger as it was written",
             "{error}",
             "export it again: noonmark ledger export FILE",
         ),
-        ("{file} 不是原样的账本", "{error}", "请重新导出：noonmark ledger export 文件"),
+        ("{place}：不是原样的账本", "{error}", "请重新导出：noonmark ledger export 文件"),
     ),
 }

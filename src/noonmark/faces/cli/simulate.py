@@ -16,11 +16,12 @@ from noonmark.explain.render import stamp, table
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.declared import declared_jobs, own_clock
 from noonmark.faces.cli.session import Command, Session, session
+from noonmark.sim.kinds import COLUMNS, KINDS
 
 if TYPE_CHECKING:
     from noonmark.sim.yours import Foreseen, Lot, Wish
 
-FAULTS = ("crash", "pause", "restart", "outage", "replies", "clock", "slow")
+FAULTS = tuple(KINDS)
 SHOWN = 10
 """How many bad moments are told one by one."""
 
@@ -145,13 +146,8 @@ def _when_data_comes(here: Session, wish: Wish) -> str:
 
 
 def _row(lot: Lot) -> list[str]:
-    counts = lot.outcomes
-    ran = sum(counts[name] for name in ("on_time", "caught_up", "taken_over", "marked_done"))
-    still = sum(counts[name] for name in ("due", "waiting", "retrying", "running", "planned"))
-    cells = (
-        lot.due, ran - lot.late, lot.late, times.length_text(lot.worst) if lot.worst else "-",
-        counts["skipped"] + counts["refused_duplicate"], counts["missed"], counts["failed"], still,
-    )  # fmt: skip
+    worst = times.length_text(lot.worst) if lot.worst else "-"
+    cells = (lot.due, lot.on_time, lot.late, worst, *(lot.count(column) for column in COLUMNS))
     return [lot.job, *map(str, cells)]
 
 
@@ -171,7 +167,9 @@ def _plain(found: Foreseen, wish: Wish) -> dict[str, Any]:
             {
                 "job": lot.job,
                 "due": lot.due,
+                "on_time": lot.on_time,
                 "late": lot.late,
+                **{column: lot.count(column) for column in COLUMNS},
                 "worst_s": lot.worst / 1e6,
                 "outcomes": dict(lot.outcomes),
             }

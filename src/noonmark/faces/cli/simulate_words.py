@@ -4,8 +4,8 @@ from __future__ import annotations
 
 SIMULATE_WORDS: dict[str, tuple[str, str]] = {
     "simulate_header": (
-        "JOB|DUE|ON TIME|LATE|WORST|SKIPPED|MISSED|FAILED|OPEN",
-        "任务|时刻数|准时|晚|最晚|跳过|漏跑|失败|未完",
+        "JOB|DUE|ON TIME|LATE|WORST|SKIPPED|MISSED|FAILED|CANCELLED|OPEN",
+        "任务|时刻数|准时|晚|最晚|跳过|漏跑|失败|取消|未完",
     ),
     "simulate_head": (
         "{days} from {start}, {replicas} workers, seed {seed}; faults: {faults}",

@@ -88,7 +88,7 @@ class MemoryStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        wellformed.check_rows(rows)
+        wellformed.check_rows(rows, request_id)
         return self._once("add", request_id, at, lambda now: [self._add(new, now) for new in rows])
 
     def _add(self, new: NewOccurrence, now: Micros) -> Added:
@@ -110,6 +110,7 @@ class MemoryStore:
         link: ChainLink | None = None,
     ) -> Taken:
         """Lease what is due; see the port."""
+        wellformed.check_take(request_id, worker, runnable, link)
 
         def run(now: Micros) -> Taken:
             if link is not None and taking.has_due(self._tables, worker, limit, now):
@@ -131,7 +132,7 @@ class MemoryStore:
         link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        wellformed.check_settlements(items)
+        wellformed.check_settlements(items, request_id, worker, link)
 
         def run(now: Micros) -> list[Settled]:
             proving.check(self._tables, link, self.identity())
@@ -143,6 +144,7 @@ class MemoryStore:
 
     def renew(self, worker: str, leases: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
         """Extend leases; see the port."""
+        wellformed.check_leases(worker, leases)
         with self._lock:
             now = self.now() if at is None else at
             ours = {lease.occurrence_id for lease in leases if self._holds(worker, lease.occurrence_id, lease.fence)}
@@ -157,7 +159,7 @@ class MemoryStore:
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
-        wellformed.check_facts(facts)
+        wellformed.check_facts(facts, request_id)
         writes = [FactWrite(name=fact.name, value=fact.value, actor=fact.actor) for fact in facts]
         return self._once("signal", request_id, at, lambda now: [self._tables.set_fact(write, now) for write in writes])
 
@@ -178,7 +180,7 @@ class MemoryStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        wellformed.check_changes(changes, actor)
+        wellformed.check_changes(changes, actor, request_id)
         return self._once(
             "activate",
             request_id,
@@ -188,14 +190,14 @@ class MemoryStore:
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        wellformed.check_act(act)
+        wellformed.check_act(act, request_id)
         return self._once("act", request_id, at, lambda now: acting.act(self._tables, request_id, act, now))
 
     def note_if_held(
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
-        wellformed.check_note(note)
+        wellformed.check_note(note, worker)
         with self._lock:
             now = self.now() if at is None else at
             if not self._holds(worker, occurrence_id, fence):
@@ -251,6 +253,7 @@ class MemoryStore:
 
     def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
         """Judge what a writer remembers; see ``ports/rollback.py``."""
+        wellformed.check_claim(claim)
         with self._lock:
             proof = proving.prove(self._tables, self._id, claim, self.now() if at is None else at, self.identity())
             listeners = list(self._listeners) if self._tables.wakes else []

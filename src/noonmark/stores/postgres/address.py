@@ -17,7 +17,15 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Conninfo
 
-from noonmark.core.urls import CUT_PASSWORD, count, may_cut_a_password, unfit, without_secret_options, without_secrets
+from noonmark.core.urls import (
+    CUT_PASSWORD,
+    count,
+    may_cut_a_password,
+    stands_twice,
+    unfit,
+    without_secret_options,
+    without_secrets,
+)
 from noonmark.ports.store import StoreUrlError
 
 DEFAULT_SCHEMA = "noonmark"
@@ -97,6 +105,8 @@ def parse(url: str) -> Address:
     own = {name: value for name, value in given if name in _OWN}
     rest = [(name, value) for name, value in given if name not in _OWN]
     _refuse_unknown(url, [name for name, _ in rest])
+    if why := stands_twice(query):
+        raise StoreUrlError(CUT_PASSWORD if may_cut_a_password(url) else why)
     place = head.partition("://")[2]
     plain = f"postgresql://{place}" + (f"?{urlencode(rest, quote_via=quote)}" if rest else "")
     try:

@@ -125,7 +125,7 @@ class PostgresStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        wellformed.check_rows(rows)
+        wellformed.check_rows(rows, request_id)
         return self._once(
             f"add:{request_id}",
             at,
@@ -147,6 +147,7 @@ class PostgresStore:
         link: ChainLink | None = None,
     ) -> Taken:
         """Lease what is due; see the port."""
+        wellformed.check_take(request_id, worker, runnable, link)
         name, fixed = f"take:{request_id}", self._fixed(at)
         idle = self._idle.get(name)
         if idle is not None:
@@ -165,14 +166,11 @@ class PostgresStore:
                 begun = taking.begin(session, name, worker, limit, fixed, link)
             if not begun.due:
                 session.drop_transaction()
-                return self._nothing(name, begun.outlook)
+                # Kept here and not in the database: whoever repeats a request does so through this object.
+                return self._idle.keep(name, begun.outlook.nothing())
             return taking.lease(begun, name, worker, runnable, look_lease, link)
 
         return self._run(self._pool, lambda session: _ended(session, work))
-
-    def _nothing(self, name: str, outlook: taking.Outlook) -> Taken:
-        """Remember an idle take here and not in the database: whoever repeats a request does so through this object."""
-        return self._idle.keep(name, outlook.nothing())
 
     def settle(
         self,
@@ -184,7 +182,7 @@ class PostgresStore:
         link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        wellformed.check_settlements(items)
+        wellformed.check_settlements(items, request_id, worker, link)
         name, fixed = f"settle:{request_id}", self._fixed(at)
 
         def work(session: Session) -> list[Settled]:
@@ -207,12 +205,13 @@ class PostgresStore:
 
     def renew(self, worker: str, leases_: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
         """Extend leases; see the port."""
+        wellformed.check_leases(worker, leases_)
         fixed = self._fixed(at)
         return self._run(self._urgent, lambda session: leases.renew(session, worker, leases_, fixed))
 
     def signal(self, request_id: str, facts_: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
-        wellformed.check_facts(facts_)
+        wellformed.check_facts(facts_, request_id)
         return self._once(
             f"signal:{request_id}",
             at,
@@ -232,7 +231,7 @@ class PostgresStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        wellformed.check_changes(changes, actor)
+        wellformed.check_changes(changes, actor, request_id)
         return self._once(
             f"activate:{request_id}",
             at,
@@ -244,7 +243,7 @@ class PostgresStore:
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        wellformed.check_act(act)
+        wellformed.check_act(act, request_id)
         return self._once(
             f"act:{request_id}",
             at,
@@ -258,7 +257,7 @@ class PostgresStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
-        wellformed.check_note(note)
+        wellformed.check_note(note, worker)
         fixed = self._fixed(at)
         return self._run(
             self._pool, lambda session: leases.note_if_held(session, worker, occurrence_id, fence, note, fixed)
@@ -297,7 +296,7 @@ class PostgresStore:
         Raises:
             ValueError: no psycopg connection (or SQLAlchemy's over psycopg) to this store's database.
         """
-        wellformed.check_rows(rows)
+        wellformed.check_rows(rows, request_id)
         return caller.add_within(self._address, self._store_id, connection, request_id, rows, self._fixed(None))
 
     # -- the guard (see ports.rollback) --------------------------------------------------------
@@ -308,6 +307,7 @@ class PostgresStore:
 
     def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
         """Judge what a writer remembers; see ``ports/rollback.py``."""
+        wellformed.check_claim(claim)
         proof = self._run(self._pool, lambda session: proving.prove(session, self._store_id, claim, self._fixed(at)))
         self._serving = proof.serving.identity
         return proof

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote
 
-from noonmark.core.urls import CUT_PASSWORD, count, may_cut_a_password, unfit
+from noonmark.core.urls import CUT_PASSWORD, count, may_cut_a_password, stands_twice, unfit
 from noonmark.ports.store import StoreUrlError
 
 PORT, SENTINEL_PORT = 6379, 26379
@@ -148,6 +148,8 @@ def _place(path: str, kind: Kind) -> tuple[str, int]:
 
 
 def _options(query: str, *, tls: bool) -> dict[str, Any]:
+    if why := stands_twice(query):
+        raise StoreUrlError(why)
     known = OPTIONS + (TLS_OPTIONS if tls else ())
     fields: dict[str, Any] = {"sentinel": {}, "tls": {"ssl": True} if tls else {}}
     for option, value in parse_qsl(query, keep_blank_values=True):

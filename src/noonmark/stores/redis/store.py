@@ -104,7 +104,7 @@ class RedisStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        wellformed.check_rows(rows)
+        wellformed.check_rows(rows, request_id)
         texts: list[str] = []
         answers = self._once("add", request_id, at, wire.new_rows(rows, texts), texts)
         return [wire.added(answer) for answer in answers]
@@ -121,6 +121,7 @@ class RedisStore:
         link: ChainLink | None = None,
     ) -> Taken:
         """Lease what is due; see the port."""
+        wellformed.check_take(request_id, worker, runnable, link)
         name = f"take:{request_id}"
         idle = self._idle.get(name)
         if idle is not None:
@@ -148,7 +149,7 @@ class RedisStore:
         link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        wellformed.check_settlements(items)
+        wellformed.check_settlements(items, request_id, worker, link)
         texts: list[str] = []
         about = [worker, [wire.settlement(item, texts) for item in items], proving.plain(link)]
         reply = self._write("settle", f"settle:{request_id}", at, about, texts)
@@ -157,13 +158,14 @@ class RedisStore:
 
     def renew(self, worker: str, leases: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
         """Extend leases; see the port."""
+        wellformed.check_leases(worker, leases)
         about = [worker, [[lease.occurrence_id, lease.fence, lease.lease] for lease in leases]]
         _, now, lost, asked = self._write("renew", "", at, about, (), urgent=True)
         return Renewed(lost=frozenset(lost), cancel_requested=frozenset(asked), now=now)
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
-        wellformed.check_facts(facts)
+        wellformed.check_facts(facts, request_id)
         about = [[fact.name, wire.fact_text(fact.value), fact.actor] for fact in facts]
         return list(self._once("signal", request_id, at, about, ()))
 
@@ -177,14 +179,14 @@ class RedisStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        wellformed.check_changes(changes, actor)
+        wellformed.check_changes(changes, actor, request_id)
         texts: list[str] = []
         about = [actor, [wire.activation(change, texts) for change in changes]]
         return [wire.job_row(answer) for answer in self._once("activate", request_id, at, about, texts)]
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        wellformed.check_act(act)
+        wellformed.check_act(act, request_id)
         if act.kind == "release" and act.occurrence_id is None:
             return proving.let_go(
                 lambda: self.facts([rollback.FACT])[rollback.FACT],
@@ -200,7 +202,7 @@ class RedisStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
-        wellformed.check_note(note)
+        wellformed.check_note(note, worker)
         about = [worker, occurrence_id, fence, note.kind, note.name]
         return bool(self._write("note", "", at, about, (note.value,))[1])
 
@@ -295,6 +297,7 @@ class RedisStore:
 
     def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
         """Judge what a writer remembers; see ``ports/rollback.py``."""
+        wellformed.check_claim(claim)
         proof = proving.prove(
             lambda about: self._main.run(script("proof"), self._at(at), "", "", wire.dump(about)),
             lambda about, serving: self._write("prove", "", at, about, (serving,)),

@@ -135,7 +135,7 @@ class SqliteStore:
 
     def add(self, request_id: str, rows: Sequence[NewOccurrence], *, at: Micros | None = None) -> list[Added]:
         """Insert occurrences; see the port."""
-        wellformed.check_rows(rows)
+        wellformed.check_rows(rows, request_id)
         return self._once(
             f"add:{request_id}",
             at,
@@ -146,7 +146,7 @@ class SqliteStore:
 
     def add_within(self, connection: object, request_id: str, rows: Sequence[NewOccurrence]) -> list[Added]:
         """Do what ``add`` does inside the caller's transaction; see ``ports.store.CallerTransactions``."""
-        wellformed.check_rows(rows)
+        wellformed.check_rows(rows, request_id)
         name = f"add:{request_id}"
         with errors.translating(str(self._path)), caller.joined(connection, self._path, self._driver) as own:
             tx = self._main.transaction(own)
@@ -176,6 +176,7 @@ class SqliteStore:
         link: ChainLink | None = None,
     ) -> Taken:
         """Lease what is due; see the port."""
+        wellformed.check_take(request_id, worker, runnable, link)
         name = f"take:{request_id}"
         idle = self._idle.get(name) or self._take_nothing(name, worker, at)
         if idle is not None:
@@ -210,7 +211,7 @@ class SqliteStore:
         link: ChainLink | None = None,
     ) -> list[Settled]:
         """Apply outcomes; see the port."""
-        wellformed.check_settlements(items)
+        wellformed.check_settlements(items, request_id, worker, link)
         return self._once(
             f"settle:{request_id}",
             at,
@@ -221,12 +222,13 @@ class SqliteStore:
 
     def renew(self, worker: str, leases: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
         """Extend leases; see the port."""
+        wellformed.check_leases(worker, leases)
         with self._write(self._urgent, at) as tx:
             return _leases.renew(tx, worker, leases)
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
         """Set or clear facts; see the port."""
-        wellformed.check_facts(facts)
+        wellformed.check_facts(facts, request_id)
         return self._once(
             f"signal:{request_id}",
             at,
@@ -245,7 +247,7 @@ class SqliteStore:
         self, request_id: str, changes: Sequence[Activation], *, actor: str, at: Micros | None = None
     ) -> list[JobRow]:
         """Put rules in force; see the port."""
-        wellformed.check_changes(changes, actor)
+        wellformed.check_changes(changes, actor, request_id)
         return self._once(
             f"activate:{request_id}",
             at,
@@ -256,7 +258,7 @@ class SqliteStore:
 
     def act(self, request_id: str, act: Act, *, at: Micros | None = None) -> Acted:
         """Carry out a person's act; see the port."""
-        wellformed.check_act(act)
+        wellformed.check_act(act, request_id)
         return self._once(
             f"act:{request_id}",
             at,
@@ -269,7 +271,7 @@ class SqliteStore:
         self, worker: str, occurrence_id: int, fence: int, note: Note, *, at: Micros | None = None
     ) -> bool:
         """Write a remark of a run; see the port."""
-        wellformed.check_note(note)
+        wellformed.check_note(note, worker)
         with self._write(self._main, at) as tx:
             return _leases.note_if_held(tx, worker, occurrence_id, fence, note)
 
@@ -316,6 +318,7 @@ class SqliteStore:
 
     def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
         """Judge what a writer remembers; see ``ports/rollback.py``."""
+        wellformed.check_claim(claim)
         with self._write(self._main, at) as tx:
             return proving.prove(tx, archive.store_id(tx.connection), self._identity, claim)
 

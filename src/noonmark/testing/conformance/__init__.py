@@ -28,6 +28,7 @@ def cases() -> list[Case]:
         frontier,
         gates,
         letting_go,
+        limits,
         marks,
         notes,
         pausing,
@@ -62,6 +63,7 @@ def cases() -> list[Case]:
         tallies,
         proving,
         letting_go,
+        limits,
     )
     return [case for topic in topics for case in collect(topic)]
 

@@ -1,0 +1,165 @@
+"""The outcomes of another ledger, or of the workers' journals, entered into a store; and those of a store, to be written.
+
+Promises: an import never overwrites a SUCCESS (I6), and what it marks as done says where it comes from; what a trial run
+says is what is done, as long as nobody else acts in between; it may be repeated.
+
+Rule of the file: only verbs of the port; every change is a person's act, one transaction each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING
+from noonmark.core.model import DAY, Act, Micros, NewOccurrence, Occurrence, Query, State
+from noonmark.engine.exports import SUCCESS, Outcome
+from noonmark.ports.store import Store
+
+PAGE = 500
+UNTIL_MARKED: Micros = 3650 * DAY
+"""When a row that is being made for an imported outcome would be due, if nobody went on to mark it as done."""
+
+
+def of_store(store: Store) -> Iterator[dict[str, Any]]:
+    """Yield the successes of a store, by id."""
+    last = 0
+    while rows := store.occurrences(Query(after_id=last, states=frozenset({State.SUCCESS}), limit=PAGE)):
+        yield from map(_plain, rows)
+        last = rows[-1].id
+
+
+def _plain(row: Occurrence) -> dict[str, Any]:
+    return {
+        "occurrence": row.id,
+        "job": row.job,
+        "subject": row.subject,
+        "identity": row.identity,
+        "key": row.key,
+        "scheduled_for": row.scheduled_for,
+        "business_date": row.business_date,
+        "origin": row.origin.value,
+        "outcome": SUCCESS,
+        "fence": row.fence,
+        "at": row.ended_at,
+        "writer": "",
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What an import does, or would do, with one outcome.
+
+    ``what``: ``mark`` (the row is there and becomes SUCCESS) · ``make`` (it is not, and is made) · ``there`` (SUCCESS
+    already) · ``kept`` (ended otherwise, running, next of its series, or its key is another row's) · ``no_success``.
+    """
+
+    what: str
+    outcome: Outcome
+    row: Occurrence | None = None
+
+
+class Importer:
+    """One import into one store; it remembers what it did, or would have done, so that a file may say a thing twice.
+
+    Args:
+        store: into which.
+        origin: the id of the store whose outcomes they are, for the ledger.
+    """
+
+    def __init__(self, store: Store, origin: str) -> None:
+        self._store = store
+        self._origin = origin
+        self._done: set[int] = set()  # hashes of what stands as SUCCESS by now: identities and keys
+
+    def plan(self, outcomes: Iterable[Outcome]) -> Counter[str]:
+        """Return how many outcomes would end how; nothing is written."""
+        return Counter(self._step(outcome).what for outcome in outcomes)
+
+    def carry_out(self, outcomes: Iterable[Outcome], new_request: Callable[[], str], *, actor: str) -> Counter[str]:
+        """Enter the outcomes, and return how many ended how (``kept``: somebody else was faster, too)."""
+        return Counter(self._carried_out(self._step(outcome), new_request, actor) for outcome in outcomes)
+
+    # -- what is to be done -------------------------------------------------------------------------------
+
+    def _step(self, outcome: Outcome) -> Step:
+        if outcome.outcome != SUCCESS:
+            return Step(what="no_success", outcome=outcome)
+        identity = hash((outcome.job, outcome.subject, outcome.identity))
+        if identity in self._done:
+            return Step(what="there", outcome=outcome)
+        query = Query(job=outcome.job, subject=outcome.subject, identity=outcome.identity, limit=1)
+        row = next(iter(self._store.occurrences(query)), None)
+        what = self._for_new(outcome) if row is None else self._for_known(row)
+        if what in ("mark", "make"):
+            self._done |= {identity, hash(outcome.key if row is None else row.key)}
+        return Step(what=what, outcome=outcome, row=row)
+
+    def _for_new(self, outcome: Outcome) -> str:
+        holder = self._holder(outcome.key)
+        if holder is None or (holder in YIELDING and outcome.origin in ASKED_BY_A_PERSON):
+            return "make"
+        return "there" if holder == State.SUCCESS else "kept"
+
+    def _for_known(self, row: Occurrence) -> str:
+        if row.state is State.SUCCESS:
+            return "there"
+        if row.frontier or row.holder:
+            return "kept"
+        if row.state is State.RUNNING:
+            return "mark" if row.code == "held_rollback" else "kept"
+        if row.state not in (State.PENDING, State.FAILED_RETRYING, State.FAILED_MANUAL):
+            return "kept"
+        if row.claimed:
+            return "mark"
+        holder = self._holder(row.key)
+        gives_way = holder is None or (holder in YIELDING and row.origin in ASKED_BY_A_PERSON)
+        return "mark" if gives_way else "kept"
+
+    def _holder(self, key: str) -> str | None:
+        """Return the state of the row that holds a key, None when nobody does."""
+        if not key:
+            return None
+        if hash(key) in self._done:
+            return State.SUCCESS
+        name = f"key:{key}"
+        holder = self._store.facts([name])[name].value
+        return str(holder["state"]) if holder else None
+
+    # -- doing it -------------------------------------------------------------------------------------------
+
+    def _carried_out(self, step: Step, new_request: Callable[[], str], actor: str) -> str:
+        if step.what not in ("mark", "make"):
+            return step.what
+        outcome, store, row_id = step.outcome, self._store, step.row.id if step.row is not None else 0
+        reason = f"imported: done as r{outcome.occurrence} at fence {outcome.fence}, as {self._source(outcome)} has it"
+        if step.row is None:
+            added = store.add(new_request(), [_row_for(store, outcome, actor, reason)])[0]
+            if added.outcome == "duplicate_key":
+                return "kept"
+            row_id = added.id
+        acted = store.act(new_request(), Act(kind="mark_done", actor=actor, reason=reason, occurrence_id=row_id))
+        return step.what if acted.outcome in ("done", "already_done") else "kept"
+
+    def _source(self, outcome: Outcome) -> str:
+        source = f"the journal of {outcome.writer}" if outcome.writer else "the ledger"
+        return f"{source} of store {self._origin}"
+
+
+def _row_for(store: Store, outcome: Outcome, actor: str, reason: str) -> NewOccurrence:
+    return NewOccurrence(
+        job=outcome.job,
+        subject=outcome.subject,
+        identity=outcome.identity,
+        key=outcome.key,
+        scheduled_for=outcome.scheduled_for,
+        due_at=store.now() + UNTIL_MARKED,
+        business_date=outcome.business_date,
+        origin=outcome.origin,
+        gated=True,
+        claim=True,
+        actor=actor,
+        note=reason,
+    )

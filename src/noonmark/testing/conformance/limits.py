@@ -1,0 +1,154 @@
+"""What is longer than its limit is refused with ``TooLarge`` before anything is written; at the limit it is kept.
+
+Rule of the file: what a caller chooses besides the rows themselves: request ids, workers' names, lists, links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from noonmark.core.model import (
+    COUNT_LIMIT,
+    FACT_LIMIT,
+    LOOK_LEASE,
+    NAME_LIMIT,
+    REQUEST_LIMIT,
+    Act,
+    AlertWrite,
+    Event,
+    Fact,
+    Gates,
+    Note,
+    Query,
+    Renewal,
+    Settlement,
+    State,
+)
+from noonmark.core.model.rollback import ChainLink, Claim, Receipt
+from noonmark.core.wellformed import TooLarge
+from noonmark.ports.store import Capability
+from noonmark.testing.builders import LEASE, make_activation, make_end
+from noonmark.testing.conformance.harness import Harness
+
+
+def _refuses(limit: int, call: Callable[[], object]) -> None:
+    said = "nothing was refused"
+    try:
+        call()
+    except TooLarge as refused:
+        said = str(refused)
+    assert f"more than {limit}" in said, said
+
+
+def a_request_id_at_its_limit_is_remembered(harness: Harness) -> None:
+    name = "r" * REQUEST_LIMIT
+    rows = [harness.caller_row(key="k")]
+    assert harness.store.add(name, rows, at=harness.at(0)) == harness.store.add(name, rows, at=harness.at(1))
+    act = Act(kind="cancel", actor="ada", key="unknown", job="job")
+    first = harness.store.act(name, act, at=harness.at(2))
+    assert harness.store.act(name, act, at=harness.at(3)) == first
+
+
+def a_request_id_that_is_too_long_is_refused_by_every_verb(harness: Harness) -> None:
+    store, name, now = harness.store, "r" * (REQUEST_LIMIT + 1), harness.at(0)
+    for call in (
+        lambda: store.add(name, [harness.caller_row()], at=now),
+        lambda: store.take(name, "w1", limit=1, runnable={}, look_lease=LOOK_LEASE, at=now),
+        lambda: store.settle(name, "w1", [Settlement(occurrence_id=1, fence=1, event=Event.SUCCEED)], at=now),
+        lambda: store.signal(name, [Fact(name="flag:x", value=True)], at=now),
+        lambda: store.activate(name, [make_activation("job", effective_at=now)], actor="ada", at=now),
+        lambda: store.act(name, Act(kind="cancel", actor="ada", key="k", job="job"), at=now),
+    ):
+        _refuses(REQUEST_LIMIT, call)
+    assert store.occurrences(Query()) == []
+    assert store.jobs() == []
+    assert store.facts(["flag:x"])["flag:x"].version == 0
+
+
+def the_name_of_a_worker_is_kept_at_its_limit_and_refused_beyond(harness: Harness) -> None:
+    harness.activate()
+    longest = "w" * NAME_LIMIT
+    harness.add(harness.caller_row())
+    run = harness.take_one(longest)
+    lease = Renewal(occurrence_id=run.id, fence=run.fence, lease=LEASE)
+    assert harness.store.renew(longest, [lease], at=harness.at(1)).lost == frozenset()
+    note = Note(kind="step", name="s", value="1")
+    assert harness.store.note_if_held(longest, run.id, run.fence, note, at=harness.at(1))
+    longer, end = f"{longest}w", make_end(run, Event.SUCCEED)
+    for call in (
+        lambda: harness.take(longer, at=2),
+        lambda: harness.store.settle("s", longer, [end], at=harness.at(2)),
+        lambda: harness.store.renew(longer, [lease], at=harness.at(2)),
+        lambda: harness.store.note_if_held(longer, run.id, run.fence, note, at=harness.at(2)),
+    ):
+        _refuses(NAME_LIMIT, call)
+    assert harness.row(run.id).state is State.RUNNING
+
+
+def too_many_leases_or_jobs_in_one_call_are_refused(harness: Harness) -> None:
+    leases = [Renewal(occurrence_id=1, fence=1, lease=LEASE)] * (COUNT_LIMIT + 1)
+    _refuses(COUNT_LIMIT, lambda: harness.store.renew("w1", leases, at=harness.at(0)))
+    runnable = {str(number): LEASE for number in range(COUNT_LIMIT + 1)}
+    _refuses(COUNT_LIMIT, lambda: harness.take(runnable=runnable))
+
+
+def alerts_are_refused_when_they_are_too_many_or_too_long(harness: Harness) -> None:
+    harness.activate()
+    run = harness.running()
+    alert = AlertWrite(job="job", kind="failing", level=1, code="failed")
+
+    def end(*alerts: AlertWrite) -> object:
+        item = make_end(run, Event.FAIL_MANUAL, alerts=alerts)
+        return harness.store.settle(harness.request(), "w1", [item], at=harness.at(1))
+
+    _refuses(COUNT_LIMIT, lambda: end(*[alert] * (COUNT_LIMIT + 1)))
+    long = "x" * (NAME_LIMIT + 1)
+    _refuses(NAME_LIMIT, lambda: end(AlertWrite(job=long, kind="failing", level=1, code="failed")))
+    _refuses(NAME_LIMIT, lambda: end(AlertWrite(job="job", kind=long, level=1, code="failed")))
+    _refuses(NAME_LIMIT, lambda: end(AlertWrite(job="job", kind="failing", level=1, code=long)))
+    assert harness.row(run.id).state is State.RUNNING
+    end(AlertWrite(job="x" * NAME_LIMIT, kind="y" * NAME_LIMIT, level=1, code="z" * NAME_LIMIT))
+    assert len(harness.store.tallies().open_alerts) == 1
+
+
+def what_a_row_waits_for_is_refused_when_it_is_too_long(harness: Harness) -> None:
+    harness.activate()
+    look = harness.looked_at()
+
+    def park(gates: Gates) -> object:
+        item = Settlement(
+            occurrence_id=look.id, fence=look.fence, event=Event.PARK, due_at=harness.at(60), gates=gates, code="x"
+        )
+        return harness.store.settle(harness.request(), "w1", [item], at=harness.at(1))
+
+    long = "x" * (FACT_LIMIT + 1)
+    _refuses(FACT_LIMIT, lambda: park(Gates(revision=1, facts={long: 0})))
+    _refuses(FACT_LIMIT, lambda: park(Gates(revision=1, slot=long)))
+    assert harness.row(look.id).due_at == look.due_at
+    park(Gates(revision=1, facts={long[1:]: 0}))
+    assert harness.row(look.id).due_at == harness.at(60)
+
+
+def links_and_claims_are_refused_when_they_are_too_long(harness: Harness) -> None:
+    if Capability.PROVES not in harness.store.capabilities:
+        return
+    long = "x" * (NAME_LIMIT + 1)
+    guard: Any = harness.store
+    fits = {"writer": "w", "before": "a", "hash": "b"}
+    for name in ("writer", "before", "hash", "serving"):
+        link = ChainLink(**{**fits, name: long}, seq=1)
+        _refuses(NAME_LIMIT, partial(guard.settle, "s", "w1", [], at=harness.at(0), link=link))
+        _refuses(
+            NAME_LIMIT,
+            partial(guard.take, "t", "w1", limit=1, runnable={}, look_lease=LOOK_LEASE, at=harness.at(0), link=link),
+        )
+    for claim in (
+        Claim(writer=long, worker="w1", receipt=None),
+        Claim(writer="w", worker=long, receipt=None),
+        Claim(writer="w", worker="w1", receipt=Receipt(store=long, writer="w")),
+        Claim(writer="w", worker="w1", receipt=Receipt(store="s", writer="w", hash=long)),
+    ):
+        _refuses(NAME_LIMIT, partial(guard.prove, claim))
+    assert guard.writers() == []
