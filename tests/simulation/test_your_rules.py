@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from noonmark.core.model import DAY, HOUR, MINUTE, Cron, Every, FlagSet, Job, OnEvent, Window
+from noonmark.core.model import DAY, HOUR, MINUTE, Cron, Every, FlagSet, Guardrails, Job, OnEvent, Succeeded, Window
 from noonmark.explain.outcomes import OUTCOMES
-from noonmark.sim.kinds import COLUMNS, RAN
-from noonmark.sim.yours import Foreseen, Lot, Wish, simulate
+from noonmark.faces.cli import simulate as command
+from noonmark.faces.cli.session import Session
+from noonmark.faces.cli.settings import Settings
+from noonmark.sim.kinds import COLUMNS, KINDS, RAN
+from noonmark.sim.own import OwnWorld
+from noonmark.sim.yours import WITH_A_REASON, Foreseen, Lot, Wish, simulate
 
 START = 1_795_910_400_000_000
 """2026-11-29T00:00:00Z."""
@@ -44,7 +51,7 @@ def test_without_faults_every_moment_of_the_rules_is_on_time() -> None:
 def test_data_that_comes_late_or_never_shows_what_the_window_makes_of_it(data: int | None, outcome: str) -> None:
     found = simulate([REPORT], Wish(start=START, length=DAY // 2, data=data, replicas=1))
     assert lot(found, "report").outcomes == {outcome: 1}
-    assert len(lot(found, "report").bad) == (outcome == "missed")
+    assert lot(found, "report").bad == (outcome == "missed")
 
 
 def test_faults_come_and_cost_lateness_but_no_moment() -> None:
@@ -71,6 +78,83 @@ def test_events_come_so_many_a_day() -> None:
     assert lot(found, "digest").due == 5
 
 
+@pytest.mark.parametrize(
+    ("key", "each"),
+    [
+        ("unpaid:{order_id}", {}),
+        ("w:{event.user_id}", {}),
+        ("w:{params.user_id}:{event.id}", {}),
+        ("w:{channel}:{order_id}", {"channel": ("ops", "dev")}),
+    ],
+)
+def test_an_event_brings_whatever_the_rule_is_made_of(key: str, each: dict[str, tuple[str, ...]]) -> None:
+    job = Job(name="unpaid", trigger=OnEvent(name="order.created"), reason="free the stock", key=key, each=each)
+    found = simulate([job], Wish(start=START, length=DAY // 2, events=10, replicas=1))
+    assert lot(found, "unpaid").outcomes == {"on_time": 5 * max(1, len(each.get("channel", ())))}
+
+
+def test_flags_and_locks_that_are_made_of_an_events_fields_are_known() -> None:
+    job = Job(
+        name="unpaid",
+        trigger=OnEvent(name="order.created"),
+        reason="free the stock",
+        depends_on=(FlagSet(flag="paid:{event.order_id}"),),
+        window=Window(length=HOUR),
+    )
+    found = simulate([job], Wish(start=START, length=DAY // 4, events=4, replicas=1))
+    assert lot(found, "unpaid").due == 1
+
+
+def test_faults_are_so_many_a_day_among_all_workers_under_the_names_that_can_be_chosen() -> None:
+    wish = Wish(start=START, length=DAY // 2, faults=tuple(KINDS), a_day=8, replicas=5)
+    found = simulate([INDEX], wish)
+    assert found.faults == dict.fromkeys(KINDS, 4)
+
+
+def test_a_time_in_which_nothing_happens_is_passed_in_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed: list[int] = []
+    whole = OwnWorld._pass
+
+    def counted(world: OwnWorld, length: int) -> None:
+        passed.append(length)
+        whole(world, length)
+
+    monkeypatch.setattr(OwnWorld, "_pass", counted)
+    wish = Wish(start=START, length=DAY, faults=("crash", "pause", "outage"), a_day=4, takes=MINUTE)
+    quick = simulate([REPORT, INDEX], wish)
+    assert sum(passed) > DAY * 2 // 3
+    monkeypatch.setattr(OwnWorld, "_pass", lambda *_: None)
+    slow = simulate([REPORT, INDEX], wish)
+    assert [lot.outcomes for lot in quick.lots] == [lot.outcomes for lot in slow.lots]
+    assert not quick.violations
+
+
+def test_whoever_asks_hears_how_far_it_is() -> None:
+    heard: list[float] = []
+    simulate([INDEX], Wish(start=START, length=DAY, faults=("crash",)), heard.append)
+    assert len(heard) > 1
+    assert heard == sorted(heard)
+    assert 0 < heard[0] < heard[-1] <= 1
+
+
+def test_each_reason_is_told_once_with_how_many_there_were_and_what_was_lacking() -> None:
+    etl = Job(name="etl", trigger=Cron(expression="0 1 * * *", tz="UTC"), reason="data")
+    sums = replace(REPORT, name="sums", depends_on=(Succeeded(job="etl"),))
+    weekdays = Job(name="weekdays", trigger=REPORT.trigger, reason="work", guardrails=Guardrails(allow_weekend=False))
+    overlong = Job(name="overlong", trigger=Every(period=10 * MINUTE), reason="slow", overlap="skip")
+    wish = Wish(start=START, length=3 * DAY, replicas=1, fails=1.0, takes=25 * MINUTE)
+    found = simulate([etl, sums, weekdays, overlong], wish)
+    (reason,) = (each for each in lot(found, "sums").reasons.values() if each.outcome == "missed")
+    assert reason.count == 3
+    assert reason.lacked == ("success:etl::2026-11-29",)
+    for each in found.lots:
+        told = Counter(dict.fromkeys(each.outcomes, 0))
+        for reason in each.reasons.values():
+            told[reason.outcome] += reason.count
+        assert not {name for name in WITH_A_REASON if told[name] != each.outcomes[name]}
+    assert lot(found, "weekdays").count("skipped") + lot(found, "overlong").count("skipped") > 1
+
+
 def test_every_outcome_of_a_row_stands_in_one_column() -> None:
     counted = [*RAN, *(name for names in COLUMNS.values() for name in names)]
     assert len(counted) == len(set(counted))
@@ -88,6 +172,8 @@ OWN = Job(name="own", trigger=Every(period=MINUTE), reason="of each worker", sco
         ([REPORT], {"data": HOUR, "fails": 0.0}, "late"),
         # a worker that is gone takes its own moments with it
         ([OWN], {"length": DAY // 16, "faults": ("crash",), "a_day": 200.0}, "cancelled"),
+        ([OWN], {"length": DAY // 16, "faults": tuple(KINDS), "a_day": 100.0}, "cancelled"),
+        ([OWN], {"length": DAY // 16, "faults": ("pause", "outage"), "a_day": 100.0, "takes": 3 * MINUTE}, "on_time"),
     ],
 )
 def test_the_columns_of_a_job_add_up_to_its_moments(jobs: list[Job], fields: dict[str, Any], seen: str) -> None:
@@ -112,8 +198,8 @@ jobs:
 
 
 def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "noonmark.faces.cli", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+    line = [sys.executable, "-m", "noonmark.faces.cli", *arguments]
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
 
 
 def test_the_command_tells_it_in_both_languages_and_opens_no_store(tmp_path: Path) -> None:
@@ -145,7 +231,18 @@ def test_the_command_tells_it_in_both_languages_and_opens_no_store(tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("option", "says"),
-    [(("--faults", "earthquake"), "earthquake"), (("--takes", "soon"), "--takes"), (("--days", "0"), "--days")],
+    [
+        (("--faults", "earthquake"), "earthquake"),
+        (("--takes", "soon"), "--takes"),
+        (("--data", "-1h"), "--data"),
+        (("--days", "0"), "--days"),
+        (("--days", "nan"), "--days"),
+        (("--days", "inf"), "--days"),
+        (("--fails", "nan"), "--fails"),
+        (("--a-day", "nan"), "--a-day"),
+        (("--replicas", "nan"), "--replicas"),
+        (("--events", "-1"), "--events"),
+    ],
 )
 def test_a_wish_that_cannot_be_is_refused_with_the_way_out(tmp_path: Path, option: tuple[str, ...], says: str) -> None:
     (tmp_path / "noonmark.yaml").write_text(RULES, encoding="utf-8")
@@ -153,3 +250,48 @@ def test_a_wish_that_cannot_be_is_refused_with_the_way_out(tmp_path: Path, optio
     assert told.returncode == 2
     assert says in told.stderr
     assert "Traceback" not in told.stderr
+
+
+def test_what_declares_no_job_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "noonmark.yaml").write_text("version: 1\njobs: {}\n", encoding="utf-8")
+    told = call(tmp_path, "simulate", "noonmark.yaml", "--days", "400")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert "declares no job" in told.stderr
+
+
+def test_the_command_that_is_printed_gives_the_same_future(tmp_path: Path) -> None:
+    (tmp_path / "noonmark.yaml").write_text(RULES, encoding="utf-8")
+    asked = ("simulate", "noonmark.yaml", "--days", "1", "--seed", "7", "--a-day", "20", "--data", "never", "--strict")
+    first = call(tmp_path, *asked)
+    (line,) = (line for line in first.stdout.splitlines() if line.startswith("The same future again: noonmark "))
+    words = shlex.split(line.removeprefix("The same future again: noonmark "))
+    again = call(tmp_path, *words)
+    assert (again.returncode, again.stdout) == (first.returncode, first.stdout)
+    assert json.loads(call(tmp_path, *words, "--json").stdout)["start"].endswith(":00+00:00")
+
+
+def test_reasons_stand_in_the_json_too_and_the_text_reads_well(tmp_path: Path) -> None:
+    (tmp_path / "noonmark.yaml").write_text(RULES, encoding="utf-8")
+    asked = ("simulate", "noonmark.yaml", "--days", "2", "--data", "never", "--now", "2026-11-29T00:00")
+    plain = json.loads(call(tmp_path, *asked, "--json").stdout)
+    (reason,) = plain["jobs"][0]["reasons"]
+    assert (reason["outcome"], reason["code"], reason["count"]) == ("missed", "window_closed", 2)
+    assert reason["first"] == "2026-11-29T09:00:00+00:00"
+    assert "flag etl:2026-11-29" in reason["sentence"]
+    told = call(tmp_path, *asked, "--replicas", "1", "--faults", "crash,outage")
+    assert "1 worker," in told.stdout
+    assert "and data never came." in told.stdout
+    zh = call(tmp_path, *asked, "--lang", "zh").stdout
+    assert "2 天" in zh
+    assert "等待 5 秒" in zh
+    assert "crash 4、pause 4、outage 4" in zh
+
+
+@pytest.mark.parametrize(("quiet", "said"), [(False, "50% of 7 d lived through\n"), (True, "")])
+def test_how_far_it_is_stands_on_stderr_unless_asked_to_be_quiet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], quiet: bool, said: str
+) -> None:
+    monkeypatch.setattr(command, "OFTEN", -1.0)
+    with command.Progress(Session(Settings(quiet=quiet, lang="en")), 7 * DAY) as progress:
+        progress.told(0.5)
+    assert capsys.readouterr() == ("", said)

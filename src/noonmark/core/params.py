@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from noonmark.core import templates
+from noonmark.core import keys, templates
 from noonmark.core.model import FlagSet, Job, OnEvent
 
 
@@ -74,6 +74,19 @@ def refuse_missing(
             raise MissingParamError(
                 _said(job, bare, what, template, event=event), job=job.name, names=bare, what=what, template=template
             )
+
+
+def wanted_fields(job: Job) -> tuple[str, ...]:
+    """Return the fields that every event of a job has to bring, because a template of the rule is made of them."""
+    known = {*templates.CORE_NAMES, *job.each, *job.params, "id", "name"}
+    found: dict[str, None] = {}
+    for _, template in _templates(job, keys.template_of(job)):
+        for name in templates.names_in(template):
+            head, _, field = name.rpartition(".")
+            # A param of the rule does not stand in for a field that is asked of the event by name.
+            if field not in (("id", "name") if head == "event" else known) and head != "subject":
+                found[field] = None
+    return tuple(found)
 
 
 def refuse_unfit(job: Job, signature: Signature, given: Collection[str]) -> None:

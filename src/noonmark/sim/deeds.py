@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.core.codec import job_from_text
 from noonmark.core.model import MINUTE, SECOND, Act, Cron, Every, Fact, Job, Micros, NewOccurrence, Origin, Query, State
-from noonmark.core.series import row_for_call, row_for_event
+from noonmark.core.params import wanted_fields
+from noonmark.core.series import row_for_call, row_for_event, subjects
 from noonmark.engine.mending import release
 from noonmark.ports.store import StoreError, StoreUnreachable
 from noonmark.sim.plan import Deed
@@ -49,6 +50,11 @@ class Outsiders:
         self.acknowledged: list[Acknowledged] = []
         self.asked: list[tuple[Deed, str]] = []
         self._open: list[Callable[[], bool]] = []
+
+    @property
+    def is_waiting(self) -> bool:
+        """True while somebody has no answer yet."""
+        return bool(self._open)
 
     def do(self, deed: Deed) -> None:
         """Carry a deed out, or begin to."""
@@ -185,11 +191,19 @@ class Outsiders:
 
     def _emit(self, deed: Deed, request: str) -> Any:
         job, revision = self._rule(deed.what)
-        event_id = f"run-{deed.number}"
-        row = row_for_event(
-            job, event_id=event_id, emitted_at=self.link.now(), payload={"n": deed.number}, revision=revision
-        )
-        return self.link.add(request, [row])
+        now = self.link.now()
+        rows = [
+            row_for_event(
+                job,
+                event_id=f"run-{deed.number}",
+                emitted_at=now,
+                payload=invented(job, deed.number),
+                revision=revision,
+                subject=subject,
+            )
+            for subject, _ in subjects(job)
+        ]
+        return self.link.add(request, rows)
 
     def _flag(self, deed: Deed, request: str) -> Any:
         job = self._world.jobs[deed.what][0]
@@ -212,6 +226,11 @@ class Outsiders:
 
     def _acting(self, kind: str) -> Callable[[Deed, str], Any]:
         return lambda deed, request: self.link.act(request, Act(kind=kind, actor="ada", job=deed.what, reason="a look"))
+
+
+def invented(job: Job, number: int) -> dict[str, Any]:
+    """Return the fields of an event: every one that a template of the job is made of, different in each event."""
+    return {"n": number} | {name: f"{name}-{number}" for name in wanted_fields(job)}
 
 
 def _edited(job: Job, dice: random.Random) -> Job:

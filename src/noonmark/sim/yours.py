@@ -11,20 +11,22 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from noonmark.core import conditions, series
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, FlagSet, Job, Micros, Occurrence, OnEvent, Query
+from noonmark.core.stored import object_of
 from noonmark.explain.outcomes import lateness, outcome_of
 from noonmark.sim import plan as plans
 from noonmark.sim.bodies import body_of
 from noonmark.sim.checkers import make_checkers
+from noonmark.sim.faults import AnyFault
 from noonmark.sim.history import Violation
 from noonmark.sim.kinds import COLUMNS, KINDS, RAN
+from noonmark.sim.own import OwnWorld
 from noonmark.sim.plan import Deed, Plan
 from noonmark.sim.run import quiet_log
-from noonmark.sim.world import SimWorld
 from noonmark.sim.zoo import Body, Specimen
 from noonmark.testing.builders import make_row
 
@@ -32,6 +34,10 @@ MOST = 200_000
 """Moments of one job whose data is announced; more is more than a simulation of minutes can live through."""
 LATE: Micros = MINUTE
 """From here on a run counts as late."""
+WITH_A_REASON = frozenset(
+    name for column in ("skipped", "missed", "failed", "cancelled") for name in COLUMNS[column]
+) | {"waiting", "retrying"}
+"""Outcomes that ask for one: the others are done, under way or yet to come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +50,7 @@ class Wish:
         replicas: how many workers.
         seed: of everything that is left to chance.
         faults: kinds, keys of ``KINDS``.
-        a_day: how many faults of each kind a day.
+        a_day: how many faults of each kind a day, among all workers.
         takes: how long a run takes, microseconds.
         fails: share of the attempts that fail, 0 to 1.
         data: how long after a moment what it waits for is announced, microseconds; None = never.
@@ -64,6 +70,16 @@ class Wish:
 
 
 @dataclass(slots=True)
+class Reason:
+    """Why moments of one job were not simply done: how many for one reason, and the first of them."""
+
+    outcome: str
+    count: int
+    first: Occurrence
+    lacked: tuple[str, ...] = ()  # facts that the first one waited for until it was too late
+
+
+@dataclass(slots=True)
 class Lot:
     """What became of one job's moments."""
 
@@ -72,7 +88,7 @@ class Lot:
     outcomes: Counter[str] = field(default_factory=Counter)
     worst: Micros = 0  # the latest first start, after its moment
     late: int = 0  # of those that were done
-    bad: list[Occurrence] = field(default_factory=list)  # missed or failed, oldest first
+    reasons: dict[tuple[str, str], Reason] = field(default_factory=dict)  # by outcome and code, in order of coming
 
     @property
     def due(self) -> int:
@@ -84,6 +100,11 @@ class Lot:
         """How many of them were done in time."""
         return sum(self.outcomes[name] for name in RAN) - self.late
 
+    @property
+    def bad(self) -> int:
+        """How many were missed or failed."""
+        return self.count("missed") + self.count("failed")
+
     def count(self, column: str) -> int:
         """How many of them stand in one of ``COLUMNS``."""
         return sum(self.outcomes[name] for name in COLUMNS[column])
@@ -91,7 +112,7 @@ class Lot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreseen:
-    """What came of it."""
+    """What came of it; ``faults`` counts them by the names of ``KINDS``."""
 
     lots: tuple[Lot, ...]
     faults: Mapping[str, int]
@@ -99,24 +120,45 @@ class Foreseen:
     until: Micros
 
 
-def simulate(jobs: Sequence[Job], wish: Wish) -> Foreseen:
-    """Live through somebody's rules."""
+def simulate(jobs: Sequence[Job], wish: Wish, told: Callable[[float], None] = lambda _: None) -> Foreseen:
+    """Live through somebody's rules; ``told`` hears now and then which share of the time is over, 0 to 1."""
     with quiet_log():
-        world = SimWorld(_plan(jobs, wish), body_of)
+        dice = random.Random(f"yours {wish.seed}")
+        deeds = _deeds(jobs, wish, dice)
+        kinds = _kinds(wish, dice)
+        faults = plans.strew(
+            dice,
+            {kind: count * HOUR / wish.length for names in kinds.values() for kind, count in names.items()},
+            wish.replicas,
+            wish.length,
+        )
+        world = OwnWorld(_plan(jobs, wish, deeds, faults), body_of, told)
         try:
             world.checkers = list(make_checkers(world))
             world.live(quiet=0)
-            rows = world.cluster.occurrences(Query(oldest_first=True, limit=10_000_000))
             now = world.cluster.now()
-            lots = tuple(_lot(job, rows, now) for job in jobs)
+            by_job: dict[str, list[Occurrence]] = {job.name: [] for job in jobs}
+            for row in world.cluster.occurrences(Query(oldest_first=True, limit=10_000_000)):
+                by_job[row.job].append(row)
+            lots = tuple(_lot(job, by_job[job.name], now) for job in jobs)
+            came = {name: sum(counts.values()) for name, counts in kinds.items()}
             found = tuple(world.history.violations)
-            return Foreseen(lots=lots, faults=dict(world.history.injected), violations=found, until=now)
+            return Foreseen(lots=lots, faults=came, violations=found, until=now)
         finally:
             world.close()
 
 
-def _plan(jobs: Sequence[Job], wish: Wish) -> Plan:
-    dice = random.Random(f"yours {wish.seed}")
+def _kinds(wish: Wish, dice: random.Random) -> dict[str, Counter[str]]:
+    """Draw how many faults of which kinds of the plan there are; the first kind of each name is the usual one."""
+    many = round(wish.a_day * wish.length / DAY)
+    found = {
+        name: Counter(dice.choices(KINDS[name], weights=[3, *(1 for _ in KINDS[name][1:])], k=many))
+        for name in wish.faults
+    }
+    return {name: counts for name, counts in found.items() if counts}
+
+
+def _plan(jobs: Sequence[Job], wish: Wish, deeds: Iterable[Deed], faults: tuple[AnyFault, ...]) -> Plan:
     body = Body(shortest=wish.takes, longest=wish.takes + 1, fails=wish.fails)
     return Plan(
         seed=wish.seed,
@@ -125,13 +167,8 @@ def _plan(jobs: Sequence[Job], wish: Wish) -> Plan:
         replicas=wish.replicas,
         # Nothing of the rules is called: their code is replaced by waiting.
         zoo=tuple(Specimen(job=replace(job, isolation="", command=(), run=""), body=body) for job in jobs),
-        deeds=tuple(sorted(_deeds(jobs, wish, dice), key=lambda deed: deed.at)),
-        faults=plans.strew(
-            dice,
-            {kind: wish.a_day / (DAY / HOUR) for name in wish.faults for kind in KINDS[name]},
-            wish.replicas,
-            wish.length,
-        ),
+        deeds=tuple(sorted(deeds, key=lambda deed: deed.at)),
+        faults=faults,
         latency=0,
         in_any_order=True,
     )
@@ -173,15 +210,30 @@ def _announcements(job: Job, wish: Wish) -> list[Deed]:
     return [Deed(at=at, kind="announce", what=name) for name, at in found.items() if at < wish.length]
 
 
-def _lot(job: Job, rows: Sequence[Occurrence], now: Micros) -> Lot:
+def _lot(job: Job, rows: Iterable[Occurrence], now: Micros) -> Lot:
     lot = Lot(job=job.name, tz=job.tz)
     for row in rows:
-        if row.job != job.name or (row.due_at is not None and row.scheduled_for > now):
+        if row.due_at is not None and row.scheduled_for > now:
             continue
-        outcome = outcome_of(row, now)
-        lot.outcomes[outcome] += row.range_count or 1
+        outcome, many = outcome_of(row, now), row.range_count or 1
+        lot.outcomes[outcome] += many
         lot.worst = max(lot.worst, lateness(row))
-        lot.late += outcome in RAN and lateness(row) >= LATE
-        if outcome in ("missed", "failed"):
-            lot.bad.append(row)
+        lot.late += many if outcome in RAN and lateness(row) >= LATE else 0
+        if outcome in WITH_A_REASON:
+            known = lot.reasons.get((outcome, row.code))
+            if known is None:
+                reason = Reason(outcome=outcome, count=many, first=row, lacked=_lacked(job, row))
+                lot.reasons[(outcome, row.code)] = reason
+            else:
+                known.count += many
     return lot
+
+
+def _lacked(job: Job, row: Occurrence) -> tuple[str, ...]:
+    """Return the facts that a row waited for when its time was over."""
+    last = object_of(row.detail).get("last")
+    return tuple(
+        conditions.fact_name(condition, job, row)
+        for condition in job.depends_on
+        if conditions.missing_code(condition) == last
+    )

@@ -112,6 +112,11 @@ class ReplicaClock:
         """Make the wall hand jump, as NTP or a person would."""
         self.offset += length
 
+    def hold(self, length: Micros) -> None:
+        """Let the boot-time hand stand where it stood so long ago; the wall hand has gone on."""
+        self._gained -= length
+        self.offset += length
+
     def _gain(self) -> Micros:
         if not self.drift:
             return self._gained

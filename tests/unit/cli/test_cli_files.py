@@ -115,6 +115,34 @@ def test_a_folder_in_the_place_of_a_file_is_called_one(noonmark: Noonmark, tmp_p
         assert "is a folder, not a file" in answer.err
 
 
+@pytest.mark.parametrize("line", [["simulate"], ["worker"], ["dev"], ["show", "x", "--app"]])
+def test_what_is_no_app_is_told_to_be_what_it_is(
+    noonmark: Noonmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder_here").mkdir()
+    (tmp_path / "bytes.bin").write_bytes(b"\x00\xff")
+    for app, said in {
+        ".": ". is a folder, not a file",
+        "./folder_here": "folder_here is a folder, not a file",
+        "folder_here": "folder_here is a folder, not a file",
+        "bytes.bin": "bytes.bin is no Python file",
+        "./bytes.bin": "bytes.bin is no Python file",
+        "./none.bin": "there is no file none.bin",
+        ".none": "there is no module '.none'",
+    }.items():
+        answer = noonmark(*line, app)
+        assert answer.code in (2, 5), (app, answer.err)
+        assert said in answer.err, (app, answer.err)
+
+
+def test_python_that_is_not_text_is_no_python(noonmark: Noonmark, tmp_path: Path) -> None:
+    (tmp_path / "bytes.py").write_bytes(b"\x00\xff")
+    answer = noonmark("simulate", str(tmp_path / "bytes.py"))
+    assert answer.code == 2
+    assert "bytes.py is no Python file" in answer.err
+
+
 def test_rules_apply_puts_them_in_force_and_a_second_time_changes_nothing(noonmark: Noonmark, tmp_path: Path) -> None:
     noonmark("init", str(tmp_path))
     path = str(tmp_path / "noonmark.yaml")

@@ -39,7 +39,7 @@ def load_app(app: str, *, url: str | None = None) -> Scheduler:
         sys.path.insert(0, str(path.resolve().parent))  # `run: jobs:hello` means the jobs.py beside the rules
         return Scheduler(url, rules=path)
     place, _, attribute = app.partition(":")
-    module = _from_path(place) if place.endswith(".py") else _from_name(place)
+    module = _from_path(place) if place.endswith(".py") else _from_name(_module_name(place))
     found = _scheduler(module, attribute, app, Scheduler)
     if url:
         found.url = url  # nothing is opened yet: loading an app touches no store
@@ -92,6 +92,7 @@ def files_of(app: str) -> list[Path]:
     place = app.partition(":")[0]
     if place.endswith((".py", *RULES_SUFFIXES)):
         return [_existing(place).resolve().parent]
+    _module_name(place)
     sys.path.insert(0, str(Path.cwd()))
     try:
         spec = importlib.util.find_spec(place)
@@ -127,19 +128,33 @@ def _from_path(text: str) -> ModuleType:
     return module
 
 
+def _module_name(place: str) -> str:
+    """Return a name that can be imported; what names a file or a folder is told to be one."""
+    if all(part.isidentifier() for part in place.split(".")):
+        return place
+    if not place or ("/" not in place and not Path(place).exists()):
+        raise _no_module(place)
+    raise problems.Trouble("no_python", path=str(_existing(place)))
+
+
 def _from_name(name: str) -> ModuleType:
     sys.path.insert(0, str(Path.cwd()))
     try:
-        return importlib.import_module(name)
+        found = importlib.import_module(name)
     except ModuleNotFoundError as missing:
         if missing.name is not None and (name == missing.name or name.startswith(f"{missing.name}.")):
             raise _no_module(name) from None
         raise _broken(name, missing) from None
     except (Exception, SystemExit) as fault:
         raise _broken(name, fault) from None
+    if found.__file__ is None and Path(name).is_dir():  # any folder can be imported, and is empty
+        raise problems.Trouble("is_folder", path=name)
+    return found
 
 
 def _no_module(name: str) -> problems.Trouble:
+    if name and Path(name).exists():
+        return problems.Trouble("is_folder" if Path(name).is_dir() else "no_python", path=name)
     return problems.Trouble("no_module", name=name, folder=str(Path.cwd()), code=problems.NOT_FOUND)
 
 
@@ -171,6 +186,8 @@ def _broken(app: str, fault: BaseException) -> Exception:
     if isinstance(fault, ProblemList):
         return fault
     frames = [f for f in traceback.extract_tb(fault.__traceback__) if not _is_ours(f.filename)]
+    if isinstance(fault, SyntaxError) and not fault.lineno:  # not text at all
+        return problems.Trouble("no_python", path=app)
     if isinstance(fault, SyntaxError):
         where = f"{fault.filename}:{fault.lineno}"
     else:

@@ -18,6 +18,7 @@ from pathlib import Path
 import click
 
 from noonmark.faces.cli import problems
+from noonmark.faces.cli.numbers import Within
 from noonmark.faces.cli.session import Command, Session, settings_of
 
 WATCHED = frozenset({".py", ".yaml", ".yml"})
@@ -34,7 +35,7 @@ GRACE_SECONDS = 10.0
     "--poll",
     default=0.5,
     show_default=True,
-    type=click.FloatRange(0.05, 60.0),
+    type=Within(0.05, 60.0),
     help="Look for changes every so many seconds.",
 )
 @click.pass_context

@@ -222,6 +222,10 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("There is no fault {name!r}.", "", "choose from none, all, {names}"),
         ("没有名为 {name!r} 的故障。", "", "可选：none、all、{names}"),
     ),
+    "nothing_to_simulate": (
+        ("{app} declares no job", "", "add a job with a schedule or an event, then simulate again"),
+        ("{app} 没有声明任何任务", "", "请先加入带时间表或事件的任务，再模拟"),
+    ),
     "bad_span": (
         ("{text!r} is neither a length nor a time", "{error}", "write 24h, 2026-11-28 or 2026-11-28T18:30"),
         ("{text!r} 既不是时长也不是时间", "{error}", "请写 24h、2026-11-28 或 2026-11-28T18:30"),

@@ -1,0 +1,137 @@
+"""The world of somebody's own rules: days of it, most of which nothing happens in.
+
+Promise: what is due and what goes wrong comes at the same moments as without this file; only a time in which every
+worker is well, nothing runs and nothing is due is passed in one step.
+
+Rule of the file: a step is what nobody can notice: the workers' own clocks stand still meanwhile, then each says that
+it lives and looks at the store before anything else happens.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable
+from typing import Any
+
+from noonmark.core.model import MINUTE, SECOND, Micros, Occurrence, Query
+from noonmark.ports.clock import Clock
+from noonmark.ports.store import Capability, Store
+from noonmark.sim.plan import Plan
+from noonmark.sim.store import Cluster
+from noonmark.sim.world import SimWorld
+from noonmark.sim.zoo import Specimen
+from noonmark.testing.clock import VirtualClock
+
+CALM: Micros = 2 * MINUTE
+"""So long after the last deed or fault everybody has come to rest: leases have ended, what was away is written down."""
+SPARE: Micros = 2 * SECOND
+"""A step ends so long before what comes next."""
+SHORTEST: Micros = 15 * SECOND
+"""Less is not worth a step: each worker asks as often by itself."""
+
+
+class OwnCluster(Cluster):
+    """A store that never loses what it acknowledged, so that nobody has to prove anything to it."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock, has_standby=False)
+        self._newest: dict[str, list[tuple[Micros, int]]] = {}
+        self._known = 0
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Those of the memory store, the proofs left out."""
+        return super().capabilities - {Capability.PROVES}
+
+    def occurrences(self, query: Query) -> list[Occurrence]:
+        """Read rows; the newest of a job are found without looking at all of them."""
+        if query != Query(job=query.job, subject=query.subject, limit=query.limit) or query.job is None:
+            return super().occurrences(query)
+        rows = self._primary._tables.rows
+        while self._known < self._primary._tables.last_id:
+            self._known += 1
+            row = rows[self._known]
+            insort(self._newest.setdefault(row.job, []), (row.scheduled_for, row.id))
+        found: list[Occurrence] = []
+        for _, row_id in reversed(self._newest.get(query.job, ())):
+            if len(found) == query.limit:
+                break
+            if query.subject in (None, rows[row_id].subject):
+                found.append(rows[row_id])
+        return found
+
+    def next_due(self) -> Micros | None:
+        """Return when the next row is due, None while somebody is at work on one."""
+        rows = list(self._primary._tables.open_rows())
+        if any(row.holder for row in rows):
+            return None
+        return min((row.due_at for row in rows if row.due_at is not None), default=self.now() + 400 * MINUTE)
+
+    def wake(self) -> None:
+        """Let everybody look."""
+        self._tell()
+
+
+class OwnWorld(SimWorld):
+    """A world that passes quiet times in one step.
+
+    Args:
+        told: is called now and then with the share of the time that is over, 0 to 1.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        bodies: Callable[[SimWorld, Specimen], Callable[..., Any]],
+        told: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        self._told = told
+        self._steps = 0
+        self._restless_until: Micros = 0  # on the world's boot clock
+        super().__init__(plan, bodies)
+        self._restless_until = self.begins + CALM
+
+    def _make_cluster(self, clock: VirtualClock) -> Store:
+        super()._make_cluster(clock)
+        self.cluster = self.own = OwnCluster(self._server_clock)
+        return self.cluster
+
+    def _settle_instant(self) -> None:
+        if self._agenda and self._agenda[0][0] <= self.clock.boot():
+            self._restless_until = self.clock.boot() + CALM
+        super()._settle_instant()
+        self._steps += 1
+        if not self._steps % 200:
+            self._told(min(1.0, (self.clock.boot() - self.begins) / self.plan.length))
+        if self.clock.boot() >= self._restless_until:
+            self._step()
+
+    def _step(self) -> None:
+        now = self.clock.boot()
+        due = self.own.next_due()
+        if due is None or not self._is_well():
+            self._restless_until = now + SECOND
+            return
+        ends = [now + due - self.own.now(), self.begins + self.plan.length]
+        if self._agenda:
+            ends.append(self._agenda[0][0])
+        length = min(ends) - SPARE - now
+        if length < SHORTEST:
+            self._restless_until = min(ends) + SECOND
+            return
+        self._pass(length)
+        self._restless_until = self.clock.boot() + 2 * SPARE
+
+    def _is_well(self) -> bool:
+        if self.outside.is_waiting or len(self.well()) < self.plan.replicas:
+            return False
+        return not any(machine.traps or machine.comes_back_at for machine in self.machines.values())
+
+    def _pass(self, length: Micros) -> None:
+        self.clock.advance(length)
+        for machine in self.machines.values():
+            machine.clock.hold(length)
+        for replica in self.replicas:
+            replica.engine.duty.beat()
+        self.own.wake()
+        super()._settle_instant()
