@@ -1,11 +1,12 @@
 """Write the reference pages from the code itself, so that they cannot lie: ``python docs/generate.py [--check]``.
 
-Pages: the command line (from click), the rules file (from its JSON Schema), the reasons (from the catalogue) and the picture
-of the life cycle in concepts.md (from the transition table).
+Pages: the command line (from click), the rules file (from its JSON Schema), the reasons (from the catalogue), the picture of
+the life cycle in concepts.md (from the transition table) and the sums of seeds in proof.md (from seeds.jsonl).
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -38,6 +39,8 @@ def pages() -> dict[Path, str]:
         DOCS / "reference/rules.md": rules_page(),
         DOCS / "reference/reasons.md": reasons_page(),
         DOCS / "concepts.md": with_picture((DOCS / "concepts.md").read_text(encoding="utf-8")),
+        DOCS / "proof.md": with_seeds((DOCS / "proof.md").read_text(encoding="utf-8"), SEEDS_EN),
+        DOCS / "zh/proof.md": with_seeds((DOCS / "zh/proof.md").read_text(encoding="utf-8"), SEEDS_ZH),
     }
 
 
@@ -205,6 +208,50 @@ def with_picture(text: str) -> str:
     lines += [f"    {state} --> {target}: {', '.join(events)}" for (state, target), events in edges.items()]
     lines += ["    SUCCESS --> [*]", "    SKIPPED --> [*]", "    CANCELLED --> [*]", "```"]
     return head + begin + "\n" + "\n".join(lines) + "\n" + end + tail
+
+
+# --- the seeds so far --------------------------------------------------------------------------------
+
+SHOWN = 10
+GOAL = 1_000_000
+SEEDS_EN = (
+    "| commit | seeds | hours each | scheduler-hours | faults | found wrong |",
+    "all runs",
+    "{clean:,.0f} scheduler-hours since the last finding, of {goal:,} wanted",
+    ": at most {bound:,.0f} findings per million (95 %).",
+)
+SEEDS_ZH = (
+    "| 提交 | 种子 | 每个世界小时 | 调度器小时 | 故障 | 发现 |",
+    "全部运行",
+    "自上次发现以来 {clean:,.0f} 调度器小时，目标 {goal:,}",
+    "：每百万小时至多 {bound:,.0f} 个发现（95 %）。",
+)
+
+
+def with_seeds(text: str, words: tuple[str, str, str, str]) -> str:
+    """Return proof.md with the newest runs and the sum of all; a run that was repeated as it was counts once."""
+    path = DOCS / "seeds.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    runs = list({(run["commit"], run["asked"], run["world_hours"]): run for run in map(json.loads, lines)}.values())
+    clean = 0.0
+    for run in runs:
+        clean = 0.0 if run["violations"] or run["unlike"] else clean + run["scheduler_hours"]
+    head, all_runs, since, bound = words
+    table = [head, "|---|---|---|---|---|---|"]
+    for run in runs[-SHOWN:]:
+        found = run["violations"] + len(run["unlike"])
+        table.append(
+            f"| {run['commit']} | {run['asked']} | {run['world_hours']:g} | {run['scheduler_hours']:,.0f} | "
+            f"{run['faults']:,} | {found} |"
+        )
+    hours, faults = sum(run["scheduler_hours"] for run in runs), sum(run["faults"] for run in runs)
+    found = sum(run["violations"] + len(run["unlike"]) for run in runs)
+    seeds = sum(run["seeds"] for run in runs)
+    table.append(f"| {all_runs} | {seeds:,} | | {hours:,.0f} | {faults:,} | {found} |")
+    said = since.format(clean=clean, goal=GOAL) + (bound.format(bound=3e6 / clean) if clean else "")
+    begin, end = "<!-- seeds:begin -->", "<!-- seeds:end -->"
+    before, rest = text.split(begin)
+    return before + begin + "\n" + "\n".join(table) + "\n\n" + said + "\n" + end + rest.split(end)[1]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 
 from noonmark.core.model import LOOK_LEASE, SECOND, Event, Note, Renewal, Settlement
 from noonmark.ports.store import Store
-from noonmark.sim.exhaustive.mutants import MUTANTS, put_in
+from noonmark.sim.exhaustive.mutants import BUGS, put_in
 from noonmark.sim.linear import LONGEST, Op, check, is_linearizable
 from noonmark.stores.memory import MemoryStore
 from noonmark.stores.sqlite import SqliteStore
@@ -178,7 +178,7 @@ def test_an_honest_store_is_never_refuted_and_refuses_some_stale_writes(seed: in
     assert any(not op.ok for op in history), "nothing stale was tried, so nothing was shown"
 
 
-BROKEN = [mutant for mutant in MUTANTS if mutant.name in (
+BROKEN = [mutant for mutant in BUGS if mutant.name in (
     "settle without a look at the fence",
     "take grants a lease under the old fence",
     "a lease that another has is renewed",

@@ -157,8 +157,12 @@ class JobLocks:
             return _away(fact, at, f"{type(error).__name__}: {error}"), None
         if hold.kept is None:
             return Fact(name=fact, value={"state": "taken", "at": at}), None
-        reach(Point.LOCK_HELD)
-        return _ours(fact, at, hold), hold
+        try:
+            reach(Point.LOCK_HELD)
+            return _ours(fact, at, hold), hold
+        except Exception:  # whoever asked hears of no lock, so nobody else would give it back
+            self.free(hold)
+            raise
 
     def free(self, hold: Hold) -> None:
         """Give a lock back, some time soon: after its run, or because no run came of it."""

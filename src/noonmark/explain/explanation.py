@@ -69,7 +69,7 @@ class Scene:
     duplicates: tuple[int, ...] = ()  # ids that were refused because of this key
     following: Occurrence | None = None  # the next open row of the job, where the newest was asked for
     facts: Mapping[str, Fact] = field(default_factory=dict)  # as they are now, for open rows
-    lost: Epoch | None = None  # the rollback of the store in whose lost range it may have run
+    lost: Epoch | None = None  # the rollback of the store of which a run of it may be a repeat
     outages: tuple[Outage, ...] = ()  # times away of the store since the occurrence was due
     in_progress: Mapping[str, int] = field(default_factory=dict)  # worker -> its runs, where a row is overdue
     processes: Mapping[str, bool] = field(default_factory=dict)  # worker -> does its process live?  This machine's only

@@ -30,6 +30,7 @@ from noonmark.core.model import (
     Verdict,
     WorkerInfo,
 )
+from noonmark.core.model.rollback import Epoch
 from noonmark.core.stored import object_of
 from noonmark.explain import evidence
 from noonmark.explain.absent import absence
@@ -168,10 +169,24 @@ def _scene(store: Store, found: Found, story: Story, voice: Voice, lives: Lives 
         related=related,
         duplicates=_refused_for(store, row),
         following=found.following,
-        lost=rollback.epoch_of(row, store.facts([rollback.FACT])[rollback.FACT]),
+        lost=_repeated_since(store, story),
         outages=outages(store, workers, row.scheduled_for),
         in_progress=_in_progress(store, row, voice),
         processes=_processes(story, workers, lives),
+    )
+
+
+def _repeated_since(store: Store, story: Story) -> Epoch | None:
+    """Return the newest rollback of which a run of the row may be a repeat: later ones concern older rows as well."""
+    epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
+    return next(
+        (
+            epoch
+            for epoch in reversed(epochs)
+            if epoch.concerns(story.occurrence)
+            and any(attempt.started_at > epoch.lost_from for attempt in story.attempts)
+        ),
+        None,
     )
 
 
@@ -260,7 +275,7 @@ def _lines(scene: Scene) -> tuple[str, ...]:
     if scene.following is not None:
         due = scene.following.due_at if scene.following.due_at is not None else scene.following.scheduled_for
         lines.append(voice.say("line_next", due=voice.moment(due), in_=voice.distance(due)))
-    if scene.lost is not None and any(attempt.started_at > scene.lost.lost_from for attempt in scene.story.attempts):
+    if scene.lost is not None:
         since, until = voice.moment(scene.lost.lost_from), voice.moment(scene.lost.lost_until)
         lines.append(voice.say("line_repeat", since=since, until=until))
     for alert in scene.story.alerts:

@@ -22,6 +22,8 @@ from noonmark.sim.report import Report, story
 from noonmark.sim.run import Outcome, run_seed
 from noonmark.sim.shrink import shrink
 
+HOURS = 1.25
+"""How long a world lasts unless told otherwise."""
 REPLAYED = 100
 """One seed of so many is lived through twice."""
 TOLD = 50
@@ -37,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _replay(asked)
     began = time.monotonic()
     seeds = list(_seeds(asked.seeds))
+    if asked.lossy:
+        seeds = [seed for seed in seeds if draw(seed, length=int(asked.hours * HOUR)).is_lossy]
     report = Report()
     for outcome, is_second in _outcomes(seeds, asked.hours, asked.jobs):
         if is_second:
@@ -66,7 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m noonmark.sim", description=__doc__)
     parser.add_argument("--seeds", default="0-499", help="A-B, or a list A,B,C (default 0-499)")
-    parser.add_argument("--hours", type=float, default=1.5, help="length of each world (default 1.5)")
+    parser.add_argument("--hours", type=float, default=HOURS, help=f"length of each world (default {HOURS})")
+    parser.add_argument("--lossy", action="store_true", help="of these seeds only those whose store loses writes")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count(), help="processes (default: all cores)")
     parser.add_argument("--cover", action="store_true", help="fail too when a named point was not struck in every way")
     parser.add_argument("--ledger", metavar="FILE", help="append the figures to a file, one JSON object a line")
@@ -120,8 +125,20 @@ def commit() -> str:
     return found.stdout.strip()
 
 
+def _is_changed(ledger: Path) -> bool:
+    """Return True when the program that ran is not the commit's; the ledger itself and what is made of it are no program."""
+    asked = ["git", "status", "--porcelain", "--", "src", "pyproject.toml"]
+    try:
+        found = subprocess.run(asked, cwd=ledger.resolve().parent.parent, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return True
+    return bool(found.stdout.strip())
+
+
 def _write(path: Path, report: Report, asked: argparse.Namespace) -> None:
-    line = {"commit": commit(), "seeds_asked": asked.seeds, "world_hours": asked.hours, **report.as_json()}
+    which = asked.seeds + (" lossy" if asked.lossy else "")
+    made_of = commit() + ("+" if _is_changed(path) else "")
+    line = {"commit": made_of, "asked": which, "world_hours": asked.hours, **report.as_json()}
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
 

@@ -37,6 +37,7 @@ class Acknowledged:
     deed: Deed
     request_id: str
     answer: Any
+    number: int  # of the store's last write when the answer was there
 
 
 class Outsiders:
@@ -73,7 +74,13 @@ class Outsiders:
             except StoreError:
                 return False
             self.acknowledged.append(
-                Acknowledged(at=self._world.store.now(), deed=deed, request_id=request, answer=answer)
+                Acknowledged(
+                    at=self._world.store.now(),
+                    deed=deed,
+                    request_id=request,
+                    answer=answer,
+                    number=self._world.cluster.written,
+                )
             )
             return True
 
@@ -147,7 +154,6 @@ class Outsiders:
     def edit(self, deed: Deed) -> None:
         """Deploy another rule, machine by machine."""
         job = self._world.jobs[deed.what][0]
-        self._world.struck("edit")
         self._world.roll_out(job.name, _edited(job, random.Random(f"{self._world.seed} {deed.at}")), 20 * SECOND)
 
     # -- the verbs --------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What can go wrong in a world, each kind as one value with its moment.
 
 Rule of the file: a fault is plain data that says when, whom and how long, so that a list of them can be printed, cut
-down and replayed; how it is done stands in ``world``.
+down and replayed; how it is done stands in ``strikes``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class CrashAll(Fault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtPoint(Fault):
-    """The next time a replica passes a named point, it crashes, stands still, fails, or its store call is repeated."""
+    """The next time a replica passes a named point, it crashes, stands still, fails, or a write of it arrives twice.
+
+    Which write: the one that follows, or, at a point behind a write, that one once more (``plan.BEHIND_A_WRITE``).
+    """
 
     replica: int
     point: str

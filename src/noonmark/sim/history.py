@@ -90,6 +90,10 @@ class Checker(Protocol):
         """See what a job has just done to the outside."""
         ...
 
+    def on_failover(self) -> None:
+        """See that the store has just lost its last writes (``cluster.failovers``); its rows are as they were before."""
+        ...
+
     def at_end(self) -> None:
         """Judge the whole, long after the last fault."""
         ...

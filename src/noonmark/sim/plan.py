@@ -177,6 +177,19 @@ _FEEDS: dict[str, Callable[[random.Random, str, Micros], list[Deed]]] = {
 
 ENDS_BY_ERROR = frozenset({Point.HEARD_OF, Point.RULES_IN_FORCE, Point.TOLD_TO_STOP, Point.HANDING_BACK})
 """A worker that cannot begin says why and ends, and one that is ending ends sooner; elsewhere it must survive."""
+BEHIND_A_WRITE = frozenset(
+    {Point.TAKEN, Point.LOOKED, Point.RUN_BEGINS, Point.NOTED, Point.OUTCOME_STORED, Point.RENEWED, Point.APPLIED}
+)
+"""Here the store has just carried out a write: a duplicate that is late arrives now."""
+AHEAD_OF_A_WRITE = frozenset(
+    {
+        Point.HEARD_OF, Point.RULES_IN_FORCE, Point.TAKE_ASKED, Point.DECIDED, Point.LOCK_HELD, Point.JUDGED_LAPSED,
+        Point.EFFECT_DONE, Point.STEP_DONE, Point.OUTCOME_ASKED, Point.RENEW_ASKED, Point.TOLD_TO_STOP,
+        Point.HANDING_BACK,
+    }
+)  # fmt: skip
+"""Here a write comes next: it arrives twice.  Behind ``rule changed`` none need come."""
+REPEATED = tuple(point for point in Point if point in BEHIND_A_WRITE | AHEAD_OF_A_WRITE)
 _Make: TypeAlias = Callable[[random.Random, Micros, int], f.AnyFault]
 
 
@@ -203,7 +216,8 @@ _KINDS: dict[str, tuple[float, _Make]] = {
     "point": (14, lambda d, at, n: _at_point(d, at, n)),
     "twice": (
         10,
-        lambda d, at, n: f.AtPoint(at=at, replica=d.randrange(n), point=Point.APPLIED, act="twice"),
+        # The moment chooses the point, so that the other dice fall as they always did.
+        lambda d, at, n: f.AtPoint(at=at, replica=d.randrange(n), point=REPEATED[at % len(REPEATED)], act="twice"),
     ),
     "pause": (6, lambda d, at, n: f.Pause(at=at, replica=d.randrange(n), length=_length(d, 0.2, 4, 12, 35, 200))),
     "stop": (3, lambda d, at, n: f.Stop(at=at, replica=d.randrange(n), grace=d.choice((0, 2, 30)) * SECOND)),
@@ -232,7 +246,7 @@ _KINDS: dict[str, tuple[float, _Make]] = {
     ),
     "lock taken": (3, lambda d, at, n: f.LockTaken(at=at, length=_length(d, 10, 100))),  # noqa: ARG005
     "locks away": (2, lambda d, at, n: f.LocksAway(at=at, length=_length(d, 5, 40))),  # noqa: ARG005
-    "failover": (1, lambda d, at, n: f.Failover(at=at, lose=d.randrange(0, 40))),  # noqa: ARG005
+    "failover": (3, lambda d, at, n: f.Failover(at=at, lose=d.randrange(0, 40))),  # noqa: ARG005
 }
 LOSSY_SHARE = 0.1
 """Of the seeds: worlds whose store loses what it acknowledged."""

@@ -5,16 +5,28 @@ Rule of the file: nothing is claimed that was not counted, and no count of zero 
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.engine.points import Point
-from noonmark.sim.plan import ENDS_BY_ERROR, Plan
+from noonmark.sim.plan import ENDS_BY_ERROR, REPEATED, Plan
 from noonmark.sim.run import Outcome
 
-ACTS = ("crash", "pause", "error")
+ACTS = ("crash", "pause", "error", "twice")
+
+
+def pairs() -> list[str]:
+    """Return every pair of a named point and what can be done to a worker there."""
+    spared = {"error": ENDS_BY_ERROR, "twice": frozenset(Point) - frozenset(REPEATED)}
+    return [f"{point}: {act}" for point in Point for act in ACTS if point not in spared.get(act, ())]
+
+
+def bound(count: int) -> str:
+    """Return the rule of three: with no failure in n independent trials, at most 3/n fail, 95 times of 100."""
+    return f"at most {3 / count:.2g}" if count > 3 else "too few to say"
 
 
 @dataclass(slots=True)
@@ -61,8 +73,7 @@ class Report:
 
     def unstruck(self) -> list[str]:
         """Return the pairs of point and act of which none has happened."""
-        pairs = (f"{point}: {act}" for point in Point for act in ACTS if act != "error" or point not in ENDS_BY_ERROR)
-        return [pair for pair in pairs if not self.points[pair]]
+        return [pair for pair in pairs() if not self.points[pair]]
 
     def lines(self, *, seconds: float) -> Iterator[str]:
         """Say it."""
@@ -71,23 +82,27 @@ class Report:
         spent = f"{seconds:.0f} s, {self.cpu:.0f} s of CPU"
         yield f"{self.occurrences:,} occurrences · {self.runs:,} runs · {faults:,} faults · {spent}"
         yield "faults: " + " · ".join(f"{name} {count:,}" for name, count in self.faults.most_common())
-        struck = len(Point) * len(ACTS) - len(ENDS_BY_ERROR) - len(self.unstruck())
+        struck = len(pairs()) - len(self.unstruck())
         yield (
             f"named points: {len(Point) - len(self.unpassed())} of {len(Point)} passed · "
             f"{struck} of {struck + len(self.unstruck())} pairs of point and act struck"
         )
         for missing in (*self.unpassed(), *self.unstruck()):
             yield f"  not reached: {missing}"
-        yield "proved: " + " · ".join(f"{name} {count:,}" for name, count in sorted(self.proofs.items()))
+        yield from self.claims()
         yield f"replayed: {self.replayed} of {self.seeds} seeds a second time, {len(self.unlike)} differed"
         found = sum(len(outcome.violations) + bool(outcome.error) for outcome in self.bad)
-        yield f"violations: {found}" + ("" if found else f" · 95 % bound for this mix of faults: {self.bound()}")
+        whole = f" · 95 % bound for this mix of faults: {bound(self.seeds)} of worlds" if self.seeds else ""
+        yield f"violations: {found}" + ("" if found else whole)
 
-    def bound(self) -> str:
-        """Return the rule of three: with no failure in n independent worlds, at most 3/n fail, 95 times of 100."""
-        return (
-            f"at most {3 / self.seeds:.2g} of worlds, {3 / self.scheduler_hours * 1e6:,.0f} per million scheduler-hours"
-        )
+    def claims(self) -> Iterator[str]:
+        """Yield a line for everything that was tested: how often, and how often it may be wrong all the same."""
+        blamed = {violation.checker for outcome in self.bad for violation in outcome.violations}
+        width = max(map(len, self.proofs), default=0)
+        yield "tested, and of which share it may be wrong all the same (95 % bound, 3/n, where none was found wrong):"
+        for name, count in sorted(self.proofs.items()):
+            is_blamed = name.partition(":")[0] in blamed
+            yield f"  {name:{width}} {count:>9,}  {'found wrong, see below' if is_blamed else bound(count)}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures for a file."""
@@ -95,13 +110,15 @@ class Report:
             "seeds": self.seeds,
             "hours": round(self.hours, 1),
             "scheduler_hours": round(self.scheduler_hours, 1),
-            "faults": dict(self.faults),
+            "faults": sum(self.faults.values()),
             "runs": self.runs,
             "occurrences": self.occurrences,
-            "proofs": dict(self.proofs),
+            "tests": sum(self.proofs.values()),
             "replayed": self.replayed,
-            "bad": [outcome.seed for outcome in self.bad],
-            "unlike": self.unlike,
+            "violations": sum(len(outcome.violations) + bool(outcome.error) for outcome in self.bad),
+            "bad": sorted(outcome.seed for outcome in self.bad),
+            "unlike": sorted(self.unlike),
+            "digest": hashlib.sha256("\n".join(sorted(self.digests)).encode()).hexdigest()[:16],
         }
 
 

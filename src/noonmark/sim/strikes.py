@@ -1,6 +1,7 @@
 """How each fault is done to a world.
 
-Rule of the file: one small function for each kind; what begins here ends by itself, unless peace comes first.
+Rule of the file: one small function for each kind; what begins here ends by itself, unless peace comes first.  What
+waits for a call to meet it (a wire, a lock, a trap) is counted when one does, and not before.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from noonmark.core.model import MINUTE, Micros
 from noonmark.sim import faults as f
-from noonmark.sim.store import hears_all, no_fate
+from noonmark.sim.store import Flaw, Wire
 
 if TYPE_CHECKING:
     from noonmark.sim.world import SimWorld
@@ -32,15 +33,11 @@ def _crash_all(world: SimWorld, fault: f.CrashAll) -> None:
 
 
 def _set_trap(world: SimWorld, fault: f.AtPoint) -> None:
-    machine = world.machines[fault.replica]
-    if fault.act == "twice":
-        machine.wire.repeats += 1
-        return
-    machine.traps.append(fault)
+    world.machines[fault.replica].traps.append(fault)
 
 
 def _stop(world: SimWorld, fault: f.Stop) -> None:
-    if world.replica(fault.replica) is not None:
+    if world.replica(fault.replica) is not None and world.machines[fault.replica].comes_back_at is None:
         world.struck("stop")
         world.end_gracefully(fault.replica, fault.grace)
 
@@ -60,27 +57,24 @@ def _leap(world: SimWorld, fault: f.LeapStore) -> None:
     world.leap(fault.by)
 
 
-def _cut(world: SimWorld, numbers: Sequence[int], length: Micros) -> None:
-    for number in numbers:
-        world.machines[number].wire.is_cut = True
+def _lay(world: SimWorld, flaw: Flaw, wires: Sequence[Wire], length: Micros) -> None:
+    """Let a flaw lie over wires for a while."""
+    for wire in wires:
+        wire.flaws.append(flaw)
 
     def mend() -> None:
-        for number in numbers:
-            world.machines[number].wire.is_cut = False
+        for wire in wires:
+            wire.mend(flaw)
 
     world.after(length, mend)
 
 
 def _cut_one(world: SimWorld, fault: f.Cut) -> None:
-    world.struck("cut")
-    _cut(world, [fault.replica], fault.length)
+    _lay(world, Flaw("cut", cuts=True), [world.machines[fault.replica].wire], fault.length)
 
 
 def _outage(world: SimWorld, fault: f.Outage) -> None:
-    world.struck("outage")
-    _cut(world, list(world.machines), fault.length)
-    world.outside.link.wire.is_cut = True
-    world.after(fault.length, lambda: setattr(world.outside.link.wire, "is_cut", False))
+    _lay(world, Flaw("outage", cuts=True), world.wires(), fault.length)
 
 
 def _flaky(world: SimWorld, fault: f.Flaky) -> None:
@@ -95,44 +89,29 @@ def _flaky(world: SimWorld, fault: f.Flaky) -> None:
         return ""
 
     wire = world.outside.link.wire if fault.replica < 0 else world.machines[fault.replica].wire
-    hears = lambda: dice.random() >= fault.deaf  # noqa: E731
-    wire.fate, wire.hears = fate, hears
-
-    def mend() -> None:
-        if wire.fate is fate:
-            wire.fate, wire.hears = no_fate, hears_all
-
-    world.after(fault.length, mend)
+    _lay(world, Flaw(fate=fate, hears=lambda: dice.random() >= fault.deaf), [wire], fault.length)
 
 
 def _slow(world: SimWorld, fault: f.Slow) -> None:
-    world.struck("slow")
+    world.start()
     machine = world.machines[fault.replica]
-
-    def set_latency(latency: Micros) -> None:
-        machine.latency = latency
-        world.start()
-        world.replicas[fault.replica].gate.latency = latency
-
-    set_latency(fault.latency)
-    world.after(fault.length, lambda: set_latency(world.plan.latency))
+    _lay(world, Flaw("slow", latency=fault.latency), [machine.wire], fault.length)
+    world.set_pace(fault.replica)
+    world.after(fault.length, lambda: world.set_pace(fault.replica))
 
 
 def _failover(world: SimWorld, fault: f.Failover) -> None:
-    world.struck("failover")
-    world.cluster.failover(fault.lose)
+    if world.fail_over(fault.lose):
+        world.struck("failover")
     world.after(RELEASE_AFTER, world.outside.release)
 
 
 def _lock_taken(world: SimWorld, fault: f.LockTaken) -> None:
-    world.struck("lock taken")
-    world.locks.take("ledger", fault.length)
+    world.locks.take_away("ledger", fault.length)
 
 
 def _locks_away(world: SimWorld, fault: f.LocksAway) -> None:
-    world.struck("locks away")
-    world.locks.is_away = True
-    world.after(fault.length, lambda: setattr(world.locks, "is_away", False))
+    world.after(fault.length, world.locks.go_away())
 
 
 _DOINGS: dict[type, Callable[[SimWorld, Any], None]] = {

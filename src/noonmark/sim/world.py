@@ -9,12 +9,11 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from noonmark.core import times
-from noonmark.core.model import DAY, SECOND, Job, Micros
+from noonmark.core.model import DAY, MINUTE, SECOND, Job, Micros
 from noonmark.engine import points
 from noonmark.engine.points import Point
 from noonmark.engine.statefolder import StateFolder
@@ -22,32 +21,22 @@ from noonmark.ports.store import Store, StoreUnreachable
 from noonmark.sim import faults as f
 from noonmark.sim.deeds import Outsiders
 from noonmark.sim.history import Call, Checker, Effect, History, Violation
+from noonmark.sim.locks import SimLocks
+from noonmark.sim.machines import Machine, ServerClock
 from noonmark.sim.memory import MachineMemory
-from noonmark.sim.plan import QUIET, Plan
-from noonmark.sim.store import Cluster, Link, Wire, no_fate
+from noonmark.sim.plan import BEHIND_A_WRITE, QUIET, Plan
+from noonmark.sim.store import Cluster, Link, Wire
 from noonmark.sim.strikes import strike
 from noonmark.sim.zoo import Specimen
 from noonmark.testing.clock import ReplicaClock, VirtualClock
 from noonmark.testing.world import Replica, World
 
+RELEASED_IN_PEACE: Micros = 2 * MINUTE
+"""So long after the beginning of the quiet time a person lets go what is held still."""
+
 
 class Gone(BaseException):
     """This replica was killed at this very line."""
-
-
-@dataclass(slots=True)
-class Machine:
-    """What outlives a replica's processes: its clock, its wire, what it is to run, what awaits it."""
-
-    clock: ReplicaClock
-    wire: Wire
-    jobs: dict[str, tuple[Job, Callable[..., Any]]]
-    latency: Micros
-    traps: list[f.AtPoint]
-    memory: MachineMemory
-    link: Link | None = None  # of the process that runs there
-    paused_until: Micros = 0
-    comes_back_at: Micros | None = None
 
 
 class SimWorld(World):
@@ -62,7 +51,6 @@ class SimWorld(World):
         self._takes: set[str] = set()  # processes that have begun to take
         self._agenda: list[tuple[Micros, int, Callable[[], None]]] = []
         self._entries = 0
-        self._flaky = random.Random(f"{plan.seed} wires")
         super().__init__(
             replicas=plan.replicas,
             store=self._make_cluster,
@@ -71,6 +59,7 @@ class SimWorld(World):
             latency=plan.latency,
             concurrency=20,
         )
+        self.locks: SimLocks = SimLocks(self.clock, self.struck)
         for specimen in plan.zoo:
             self.job(specimen.job, bodies(self, specimen))
         for number in range(plan.replicas):
@@ -98,7 +87,6 @@ class SimWorld(World):
             clock=ReplicaClock(self.clock),
             wire=Wire(),
             jobs=dict(self.jobs),
-            latency=self.latency,
             traps=[],
             memory=MachineMemory(f"machine-{number}"),
         )
@@ -174,6 +162,8 @@ class SimWorld(World):
             points.install(None)
         for checker in self.checkers:
             checker.at_end()
+        if self.cluster.refused:
+            raise AssertionError(f"the standby did not follow: {self.cluster.refused[0]}")
 
     def _until(self, moment: Micros) -> None:
         self.advance(max(0, self.begins + moment - self.clock.boot()))
@@ -196,19 +186,21 @@ class SimWorld(World):
     def _make_peace(self) -> None:
         """Nothing goes wrong from here on."""
         self._agenda = []
-        self.locks.is_away = False
+        self.locks.heal()
         self.locks.free("ledger")
         self.outside.link.wire.heal()
         for number, machine in self.machines.items():
             machine.traps.clear()
-            machine.latency = self.replicas[number].gate.latency = min(self.plan.latency, 20_000)
             machine.wire.heal()
+            self.set_pace(number)
             is_leaving = machine.comes_back_at is not None  # it was killed, or told to stop and has not ended yet
             machine.comes_back_at = None
             self.resume(number)
             if is_leaving or not self.replicas[number].is_alive or self.replicas[number].main.done():
                 self.restart(number)
         self.outside.finish()
+        if self.cluster.failovers:  # whoever was away has proved himself by then
+            self.after(RELEASED_IN_PEACE, self.outside.release)
 
     # -- faults -------------------------------------------------------------------------------------
 
@@ -222,18 +214,33 @@ class SimWorld(World):
         """Return the processes that nothing ails at this moment."""
         found = set()
         for replica in self.replicas:
-            wire = self.machines[replica.number].wire
-            is_slow = replica.gate.latency > self.plan.latency
-            is_cut = wire.is_cut or wire.fate is not no_fate
-            if replica.goes and not replica.main.done() and not is_cut and not is_slow:
+            if replica.goes and not replica.main.done() and self.machines[replica.number].wire.is_well:
                 found.add(replica.info.id)
         return frozenset(found)
 
-    def crash(self, number: int, down: Micros) -> None:
-        """Kill a replica and start another process in its place."""
+    def wires(self) -> list[Wire]:
+        """Return every way to the store."""
+        return [*(machine.wire for machine in self.machines.values()), self.outside.link.wire]
+
+    def set_pace(self, number: int) -> None:
+        """Let a replica's calls take as long as its wire makes them."""
+        plain = (
+            self.plan.latency if self.clock.boot() < self.begins + self.plan.length else min(self.plan.latency, 20_000)
+        )
+        self.replicas[number].gate.latency = self.machines[number].wire.latency(plain)
+
+    def fail_over(self, lose: int) -> int:
+        """Let the store's standby take over without the last writes; returns how many were really lost."""
+        lost = self.cluster.failover(lose)
+        for checker in self.checkers:
+            checker.on_failover()
+        return lost
+
+    def crash(self, number: int, down: Micros, *, kind: str = "crash") -> None:
+        """Kill a replica and start another process in its place; it is counted as ``kind``."""
         if self.replica(number) is None:
             return
-        self.struck("crash")
+        self.struck(kind)
         self.kill(number)
         self.revive(number, down)
 
@@ -243,6 +250,7 @@ class SimWorld(World):
         link = self.machines[number].link
         assert link is not None
         link.is_dead = True
+        self.machines[number].wire.repeats.clear()
 
     def revive(self, number: int, down: Micros) -> None:
         """Start a new process after a while, unless one has come meanwhile."""
@@ -269,16 +277,17 @@ class SimWorld(World):
             fresh = super().restart(number)
         finally:
             self.jobs = jobs
-        fresh.gate.latency = self.machines[number].latency
+        self.set_pace(number)
         return fresh
 
     def stand_still(self, number: int, length: Micros) -> None:
         """Stop a replica for a while."""
         if self.replica(number) is None:
             return
-        self.struck("pause")
         machine = self.machines[number]
-        machine.paused_until = max(machine.paused_until, self.clock.boot() + length)
+        if machine.paused_until < self.clock.boot() + length:  # else it stands still for longer already
+            self.struck("pause")
+            machine.paused_until = self.clock.boot() + length
         self.pause(number)
 
         def go_on() -> None:
@@ -299,6 +308,9 @@ class SimWorld(World):
             self._takes.add(replica.info.id)
         if trap is None or (trap.act == "error" and replica.info.id not in self._takes):
             return  # a worker that cannot begin says why and ends: errors wait until it has begun
+        if trap.act == "twice":
+            self._repeat(replica.number, trap)
+            return
         traps.remove(trap)
         self.history.points[f"{point}: {trap.act}"] += 1
         if trap.act == "crash":
@@ -312,6 +324,22 @@ class SimWorld(World):
             self.struck("error")
             error = StoreUnreachable if point is Point.APPLIED else RuntimeError
             raise error(f"injected: {point}")
+
+    def _repeat(self, number: int, trap: f.AtPoint) -> None:
+        """Let a write arrive twice: the one that comes next, or, at a point behind one, that one once more."""
+        machine = self.machines[number]
+
+        def count() -> None:
+            self.history.points[f"{trap.point}: twice"] += 1
+
+        assert machine.link is not None
+        if trap.point not in BEHIND_A_WRITE:
+            machine.wire.repeats.append(count)
+        elif machine.link.arrive_again():
+            count()
+        else:
+            return  # nothing was written yet, or nothing passes: it waits
+        machine.traps.remove(trap)
 
     def _raise_errors(self) -> None:
         """A worker that ended by an error of its own is a finding; it is started anew, and the world goes on."""
@@ -334,8 +362,7 @@ class SimWorld(World):
         """The code that runs takes its process with it."""
         replica = self._current
         assert replica is not None
-        self.struck("killed by its job")
-        self.crash(replica.number, 3 * SECOND)
+        self.crash(replica.number, 3 * SECOND, kind="killed by its job")
         replica.loop.stop()
         raise Gone("killed by its job")
 
@@ -356,23 +383,3 @@ class SimWorld(World):
         """SIGTERM, and a new process when the old one has ended, by force if it takes too long."""
         self.replicas[number].engine.stop(grace)
         self.revive(number, grace + 20 * SECOND)
-
-
-class ServerClock:
-    """The store's own clock: it may leap forward, because what it measures is the time of the server."""
-
-    def __init__(self, hands: ReplicaClock) -> None:
-        self._hands = hands
-        self.leapt: Micros = 0
-
-    def wall(self) -> Micros:
-        """Return the server's wall clock."""
-        return self._hands.wall() + self.leapt
-
-    def boot(self) -> Micros:
-        """Return the server's boot-time clock, leaps included."""
-        return self._hands.boot() + self.leapt
-
-    def boot_id(self) -> str:
-        """Return the server's boot."""
-        return self._hands.boot_id()

@@ -46,6 +46,9 @@ class VirtualLocks:
         self.service._rows.pop(name, None)
         self.service.acquire(name, ttl, "outsider")
 
+    def met_silence(self) -> None:
+        """A worker asked while the service is away; a world that counts its faults counts this."""
+
     def is_held(self, name: str) -> bool:
         """True while anybody holds the lock."""
         if self.service.acquire(name, 1_000_000, "probe") is None:
@@ -107,5 +110,6 @@ class _Way:
 
     def _reached(self) -> MemoryLocks:
         if self._world.is_away:
+            self._world.met_silence()
             raise LockError("the virtual lock service is away")
         return self._world.service

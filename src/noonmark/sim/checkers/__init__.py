@@ -37,13 +37,8 @@ CHECKERS = (
     Rollbacks,
 )
 
-LOSSY = (Rollbacks, Explain)
-
 
 def make_checkers(world: SimWorld) -> list[Checker]:
     """Return every checker, fresh, for one world; the first keeps what the others judge by."""
     ground = Ground(world)
-    if world.plan.is_lossy:
-        # The others judge by the store's own past, which such a store forgets; see ``rollbacks``.
-        return [ground, *(make(world, ground) for make in LOSSY)]
     return [ground, *(make(world, ground) for make in CHECKERS)]

@@ -2,7 +2,7 @@
 
 Rule of the file: it starts from the answers that callers have in their hands.  A call that was carried out without its
 caller ever hearing so is asked for, but not acknowledged.
-In a world whose store loses writes an answer may be lost with them: there only ``asked for`` is judged.
+What a failover lost is not asked about here; whoever was answered before or after it must find it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Acknowledged(Watch):
 
     def at_end(self) -> None:
         """Look up everything that was acknowledged, and ask of every row who wanted it."""
-        if not (self.world.plan.is_lossy and self.world.cluster.failovers):
-            for word in self.world.outside.acknowledged:
+        for word in self.world.outside.acknowledged:
+            if not self.world.cluster.is_lost(word.number):
                 self._judge(word)
         self._judge_origins()
 

@@ -1,7 +1,7 @@
 """S5, S6, S7, S8, I5, S11: no code runs that was not claimed, not early, not on the wrong ground, not after its lease.
 
 Rule of the file: what the rule says is worked out here anew, by the almanac; the store's own columns prove nothing.
-In a world whose store loses writes a claim may be lost with them; everything else must hold.
+A claim that a failover took back was a claim: whoever had it could not know.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from noonmark.core.model import Event, FlagSet, Job, Micros, Origin, State
 from noonmark.sim import almanac
-from noonmark.sim.checkers.ground import Begun, Ground
+from noonmark.sim.checkers.events import Begun
+from noonmark.sim.checkers.ground import Ground
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Call, Effect
 
@@ -30,6 +31,7 @@ class Effects(Watch):
     def __init__(self, world: SimWorld, ground: Ground) -> None:
         super().__init__(world, ground)
         self._begun_effects: Counter[tuple[int, int]] = Counter()
+        self._overstayed: Counter[tuple[int, int]] = Counter()  # run -> steps after its lease had ended
         self._succeeded: set[tuple[str, str]] = set()  # job and business date
 
     def on_call(self, call: Call) -> None:
@@ -133,8 +135,7 @@ class Effects(Watch):
         claim = self.ground.began.get((effect.occurrence_id, effect.fence))
         name = f"r{effect.occurrence_id} of {effect.job} ({effect.phase}, fence {effect.fence})"
         if claim is None:
-            if not self.world.plan.is_lossy:
-                self.blame("S5", f"{name} has no claim")
+            self.blame("S5", f"{name} has no claim")
             return
         if effect.phase == "start":
             self.prove("effects with a claim")
@@ -150,7 +151,7 @@ class Effects(Watch):
         self._judge_overstay(effect, name)
 
     def _judge_overstay(self, effect: Effect, name: str) -> None:
-        """After a run's lease ended its code goes on only in the very moment in which its process wakes from a pause.
+        """After a run's lease ended its code goes on only in the moment in which its process wakes, and by one step at most.
 
         A clock of the store that leapt is not its fault: what counts is the time that has really passed.
         """
@@ -161,7 +162,11 @@ class Effects(Watch):
         now = self.world.clock.boot()
         if ends is None or now <= ends:
             return
-        self.prove("steps after a lease had ended")
+        self.prove("lines after a lease had ended")
+        if effect.phase.startswith(("step:", "once:")):
+            self._overstayed[run] += 1
+            if self._overstayed[run] > 1:
+                self.blame("S11", f"{name} is the step number {self._overstayed[run]} after its lease had ended")
         machine = self.world.machines[int(effect.who[1:].partition(".")[0])]
         if now - machine.paused_until > AWAKE:
             self.blame("S11", f"{name} went on {now - ends} µs after its lease had ended")

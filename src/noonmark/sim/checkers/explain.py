@@ -1,7 +1,7 @@
 """X1, X2, X3: every row can be explained, what is said agrees with what is so, and every second start has a cause.
 
 Rule of the file: ``why`` is asked as a person would, the answer compared with a reading of the row of its own.
-In a world whose store loses writes the causes of starts may be lost with them; what is there must be explained.
+A failover may take the cause of a start back; whatever began since must have one.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class Explain(Watch):
             self.blame("X1", f"why speaks of r{told.occurrence_id} ({told.state}), asked for r{row.id} ({row.state})")
 
     def _judge_starts(self, row: Occurrence, starts: list[Effect]) -> None:
-        if len(starts) < 2 or (self.world.plan.is_lossy and self.world.cluster.failovers):
+        starts = [start for start in starts if self._is_since_failovers(start)]
+        if len(starts) < 2:
             return
         story = self.world.cluster.story(row.id)
         attempts: dict[int, Attempt] = {} if story is None else {each.fence: each for each in story.attempts}
@@ -79,8 +80,13 @@ class Explain(Watch):
                 outcome = "not on record" if known is None else known.outcome
                 self.blame("X2", f"r{row.id} of {row.job} started again after an attempt that is {outcome}")
 
+    def _is_since_failovers(self, start: Effect) -> bool:
+        """Return True for a start of which no failover can have lost the record, or what came before."""
+        failovers, begun = self.world.cluster.failovers, self.ground.began.get((start.occurrence_id, start.fence))
+        return not failovers or (begun is not None and begun.number > failovers[-1].written)
+
     def _judge_ledger(self) -> None:
-        """Lines of the ledger are numbered without a gap, whatever they are about."""
+        """No two lines of the ledger have one number, whatever they are about."""
         found: list[int] = []
         for row_id in (0, *self.ground.rows):
             story = self.world.cluster.story(row_id) if row_id else None

@@ -4,17 +4,19 @@ Promise: everything here comes from the verbs that crossed the wire and from the
 of the store is looked into.
 
 Rule of the file: it reads, others judge.  A request that arrived a second time is a repeat: it has no events.
-After a failover that lost writes the rows are read anew, and leases of before are forgotten; fences never are.
+A failover takes back what it lost: rows, leases, rules and facts are read anew, answers and notes of lost writes are
+forgotten.  What was granted, begun or noted ever stays known, for whoever asks about the outside.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noonmark.core.model import (
     HOUR,
     MINUTE,
+    OPEN_STATES,
     Act,
     Event,
     Fact,
@@ -22,13 +24,13 @@ from noonmark.core.model import (
     Note,
     Occurrence,
     Query,
-    Renewal,
     Renewed,
     Settled,
     Settlement,
     State,
     Taken,
 )
+from noonmark.sim.checkers.events import Begun, Extended, Judged, Lease, Leased
 from noonmark.sim.checkers.rulebook import Rulebook
 from noonmark.sim.history import Call, Effect
 
@@ -41,66 +43,6 @@ EVERYTHING = 1_000_000
 STARTS = frozenset({Event.START, Event.TAKEOVER})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """A lease as the store granted it."""
-
-    fence: int
-    worker: str
-    until: Micros  # store time
-    is_run: bool
-    taken_at: Micros
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leased:
-    """``take`` put a row under a new fence; ``lease`` and ``fence`` are what there was before."""
-
-    at: Micros
-    who: str
-    row: Occurrence
-    before: Occurrence | None
-    lease: Lease | None
-    fence: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
-    """A run was put on record: by ``take`` itself, by a start or by a takeover."""
-
-    at: Micros
-    who: str
-    before: Occurrence | None
-    row: Occurrence
-    event: Event
-    settlement: Settlement | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """A settlement and its answer; ``newest`` and ``was_answered`` are of the moment before."""
-
-    at: Micros
-    who: str
-    item: Settlement
-    answer: Settled
-    before: Occurrence | None
-    after: Occurrence | None
-    newest: int
-    was_answered: bool
-    taken_at: Micros
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extended:
-    """A renewal that the store accepted; ``lease`` is what there was before."""
-
-    at: Micros
-    who: str
-    renewal: Renewal
-    lease: Lease | None
-
-
 class Ground:
     """One world's store, as told."""
 
@@ -111,12 +53,14 @@ class Ground:
         self.rules = Rulebook()
         self.rows: dict[int, Occurrence] = {}
         self.leases: dict[int, Lease] = {}
-        self.newest: dict[int, int] = {}  # occurrence -> newest fence granted
-        self.answered: set[tuple[int, int]] = set()
+        self.newest: dict[int, int] = {}  # occurrence -> newest fence ever granted
+        self.standing: dict[int, int] = {}  # ... of those that no failover took back
+        self.answered: dict[tuple[int, int], int] = {}  # occurrence, fence -> number of the write
         self.began: dict[tuple[int, int], Begun] = {}
         self.ends: dict[tuple[int, int], Micros] = {}  # run -> end of its lease on the world's clock, which never leaps
         self.facts: dict[str, object] = {}
         self.notes: dict[tuple[int, str, str], int] = {}  # occurrence, kind, name of a note -> fence that wrote it
+        self.ever_noted: set[tuple[int, str, str]] = set()  # ... those that a failover lost, too
         self.workers: dict[str, Micros] = {}  # incarnation -> until when it counts as alive
         self.is_repeat = False
         self.is_same_answer = True  # ... of a repeat
@@ -127,16 +71,16 @@ class Ground:
         self.extended: list[Extended] = []
         self.open: set[int] = set()  # rows that have not ended
         self._last_id = 0
-        self._asked: dict[tuple[str, str], tuple[Micros, object]] = {}
-        self._failovers = 0
+        self._noted_at: dict[tuple[int, str, str], int] = {}
+        self._asked: dict[tuple[str, str], tuple[Micros, object, int]] = {}
+        self._number = 0
 
     # -- what every checker is ------------------------------------------------------------------------
 
     def on_call(self, call: Call) -> None:
         """Read a verb."""
         self.changed, self.leased, self.begun, self.judged, self.extended = [], [], [], [], []
-        if len(self._world.cluster.failovers) != self._failovers:
-            self._start_over()
+        self._number = self._world.cluster.written
         self.is_repeat = self._is_repeat(call)
         if self.is_repeat:
             self._compare(whole=call.verb != "take")
@@ -170,6 +114,11 @@ class Ground:
         """True when nothing goes wrong any more."""
         return self._world.clock.boot() >= self._world.begins + self._world.plan.length
 
+    def has_settled(self, length: Micros) -> bool:
+        """Return True when the last failover, if there was one, is so long ago."""
+        failovers = self._world.cluster.failovers
+        return not failovers or self._world.store.now() >= failovers[-1].at + length
+
     def is_set(self, fact: str) -> bool:
         """Return True when a fact holds, as far as signals and settlements told."""
         value = self.facts.get(fact)
@@ -185,15 +134,36 @@ class Ground:
         if known is not None and call.at - known[0] < HOUR:
             self.is_same_answer = call.answer == known[1]
             return True
-        self._asked[asked] = (call.at, call.answer)
+        self._asked[asked] = (call.at, call.answer, self._number)
         return False
 
-    def _start_over(self) -> None:
-        self._failovers = len(self._world.cluster.failovers)
-        self.leases.clear()
-        self.answered.clear()
-        rows = self._world.cluster.occurrences(Query(after_id=0, limit=EVERYTHING))
-        self.rows = {row.id: row for row in rows}
+    def on_failover(self) -> None:
+        """Take back what was lost."""
+        cluster, is_lost = self._world.cluster, self._world.cluster.is_lost
+        self.changed, self.leased, self.begun, self.judged, self.extended = [], [], [], [], []
+        self.rows = {row.id: row for row in cluster.occurrences(Query(after_id=0, limit=EVERYTHING))}
+        self.open = {row.id for row in self.rows.values() if row.state in OPEN_STATES}
+        self._last_id = max(self.rows, default=0)
+        self.standing = {row.id: row.fence for row in self.rows.values() if row.fence}
+        self.leases = {
+            row.id: Lease(
+                fence=row.fence,
+                worker=row.holder,
+                until=row.due_at,
+                is_run=row.state is State.RUNNING and not row.looking,
+                taken_at=cluster.now(),
+            )
+            for row in self.rows.values()
+            if row.holder and row.due_at is not None
+        }
+        self.answered = {run: number for run, number in self.answered.items() if not is_lost(number)}
+        self._asked = {asked: known for asked, known in self._asked.items() if not is_lost(known[2])}
+        self._noted_at = {note: number for note, number in self._noted_at.items() if not is_lost(number)}
+        self.notes = {note: fence for note, fence in self.notes.items() if note in self._noted_at}
+        self.facts = {name: fact.value for name, fact in cluster.facts(list(self.facts)).items() if fact.is_set}
+        self.workers = {info.id: info.ended_at or info.until for info in cluster.workers()}
+        for job in list(self.rules.rules):
+            self.rules.take_back(job, next(iter(cluster.jobs([job])), None))
 
     def _compare(self, *, whole: bool = False) -> None:
         """Find the rows that changed; most verbs touch none that has ended."""
@@ -216,7 +186,7 @@ class Ground:
                 continue
             self.rows[row.id] = row
             self.changed.append((before, row))
-            if row.state in (State.PENDING, State.RUNNING, State.FAILED_RETRYING):
+            if row.state in OPEN_STATES:
                 self.open.add(row.id)
             else:
                 self.open.discard(row.id)
@@ -249,8 +219,16 @@ class Ground:
                 taken_at=call.at,
             )
             self.newest[row.id] = max(row.fence, self.newest.get(row.id, 0))
+            self.standing[row.id] = row.fence
             if is_run:
-                began = Begun(at=call.at, who=call.args[1], before=before[row.id], row=row, event=Event.START)
+                began = Begun(
+                    at=call.at,
+                    who=call.args[1],
+                    before=before[row.id],
+                    row=row,
+                    event=Event.START,
+                    number=self._number,
+                )
                 self._begin(began, row.due_at - call.at)
 
     def _begin(self, began: Begun, lease: Micros) -> None:
@@ -277,7 +255,7 @@ class Ground:
             answer=answer,
             before=before,
             after=after,
-            newest=self.newest.get(row_id, 0),
+            newest=self.standing.get(row_id, 0),
             was_answered=told in self.answered or (item.event in STARTS and told in self.began),
             taken_at=lease.taken_at if lease is not None and lease.fence == item.fence else call.at,
         )
@@ -290,10 +268,18 @@ class Ground:
             if lease is not None:
                 self.leases[row_id] = replace(lease, until=answer.lease_until, is_run=True)
             assert after is not None
-            began = Begun(at=call.at, who=worker, before=before, row=after, event=item.event, settlement=item)
+            began = Begun(
+                at=call.at,
+                who=worker,
+                before=before,
+                row=after,
+                event=item.event,
+                number=self._number,
+                settlement=item,
+            )
             self._begin(began, answer.lease_until - call.at)
             return
-        self.answered.add(told)
+        self.answered[told] = self._number
         if lease is not None and lease.fence == item.fence:
             del self.leases[row_id]
 
@@ -314,7 +300,10 @@ class Ground:
         _, row_id, fence, note = call.args[:4]
         assert isinstance(note, Note)
         if call.answer:
-            self.notes.setdefault((row_id, note.kind, note.name), fence)
+            name = (row_id, note.kind, note.name)
+            self.notes.setdefault(name, fence)
+            self._noted_at.setdefault(name, self._number)
+            self.ever_noted.add(name)
 
     def _read_signal(self, call: Call) -> None:
         for fact in call.args[1]:

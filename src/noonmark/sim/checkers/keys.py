@@ -1,7 +1,7 @@
 """I1, I6, S1, S2, S9: one success for a key and generation, and it stays.
 
 Rule of the file: a success counts when the row says so, a run when the store has begun it.
-In a world whose store loses writes a success may be lost with them, and its key succeed again; not without a failover.
+A failover may take a success back, and its key succeed again; what it left must stay.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from noonmark.core.model import Occurrence, Origin, State
-from noonmark.sim.checkers.ground import Begun, Ground
+from noonmark.sim.checkers.events import Begun
+from noonmark.sim.checkers.ground import Ground
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Call, Effect
 
@@ -40,12 +41,19 @@ class Keys(Watch):
     def on_call(self, call: Call) -> None:
         """Judge rows that became a success, and starts for keys that have one."""
         del call
-        if self.world.plan.is_lossy and self.world.cluster.failovers:
-            return
         for before, row in self.ground.changed:
             self._judge(before, row)
         for begun in self.ground.begun:
             self._judge_start(begun)
+
+    def on_failover(self) -> None:
+        """Keep the successes that the store still has, as they were."""
+        left = {row.id: row for row in self.ground.rows.values() if row.state is State.SUCCESS}
+        for row_id, row in left.items():
+            if self._as_it_was.get(row_id) != row:
+                self.blame("I6", f"r{row_id} is a success after a failover, and was another one before")
+        self._as_it_was = left
+        self._done = {key: row_id for key, row_id in self._done.items() if row_id in left}
 
     def _judge(self, before: Occurrence | None, row: Occurrence) -> None:
         if before is not None and before.state is State.SUCCESS:
@@ -82,8 +90,6 @@ class Keys(Watch):
 
     def at_end(self) -> None:
         """Look whether every success is as it was."""
-        if self.world.plan.is_lossy and self.world.cluster.failovers:
-            return
         for row_id, row in self._as_it_was.items():
             if self.ground.rows[row_id] != row:
                 self.blame("I6", f"r{row_id} was a success, and is no more what it was")

@@ -2,7 +2,7 @@
 
 Rule of the file: the table of steps is written down here once more, by state and state; were it read from ``core``, a
 wrong line there would be legal here.
-In a world whose store loses writes a row may step back at a failover; the rows are read anew there, so all of it holds.
+At a failover a row may step back; attempts are counted on from there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from noonmark.core.model import SECOND, Event, Micros, Occurrence, State, Verdict
-from noonmark.sim.checkers.ground import Ground, Judged
+from noonmark.sim.checkers.events import Judged
+from noonmark.sim.checkers.ground import Ground
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Call, Effect
 
@@ -64,6 +65,10 @@ class LifeCycle(Watch):
         if effect.phase in ("fail", "stop"):
             self._failed_at[(effect.occurrence_id, effect.fence)] = effect.at
 
+    def on_failover(self) -> None:
+        """Count on from the attempts that the store still knows of."""
+        self._started = Counter({row.id: row.attempt for row in self.ground.rows.values()})
+
     def at_end(self) -> None:
         """A wait counts from when its worker believes it to be; that is late only where answers were."""
         if self._waits >= FEW and self._too_short * 2 > self._waits:
@@ -75,7 +80,11 @@ class LifeCycle(Watch):
         self.prove("steps")
         was = None if before is None else before.state
         is_marked = call.verb == "act" and row.state in BY_A_PERSON and was not in (_S, _X, _C, None)
-        if row.state not in STEPS[was] and not is_marked:
+        is_let_go = call.verb == "act" and call.args[1].kind == "release" and row.state is _P and was in (_P, _R, _F)
+        if is_let_go and before is not None and row.code != before.code:
+            self._started[row.id] = 0
+            self.prove("rows let go by a person")
+        if row.state not in STEPS[was] and not is_marked and not is_let_go:
             self.blame("S10", f"r{row.id} of {row.job} stepped from {was or 'nothing'} to {row.state}")
         if was is _M and row.state is not _M and call.verb != "act":
             self.blame("S10", f"r{row.id} left FAILED_MANUAL for {row.state}, and no person asked for it")
@@ -97,7 +106,7 @@ class LifeCycle(Watch):
         most = max((1 + job.retry.max + job.max_takeovers for job in jobs), default=0)
         if self._started[row.id] > most:
             self.blame("I7", f"r{row.id} of {row.job} began {self._started[row.id]} times, {most} at most are allowed")
-        if row.attempt != self._started[row.id] and not self.world.plan.is_lossy:
+        if row.attempt != self._started[row.id]:
             self.blame("I7", f"r{row.id} of {row.job} says attempt {row.attempt}, it is the {self._started[row.id]}th")
 
     def _judge_settlement(self, judged: Judged) -> None:

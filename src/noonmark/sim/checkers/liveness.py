@@ -2,7 +2,8 @@
 
 Rule of the file: bounds hold where no fault is on: in the quiet time, and for a replica that nothing ails after the
 store has come back.  A process that a job killed in the quiet time takes its time to come back.
-In a world whose store loses writes all of it holds.
+After a failover nothing is promised before the writers have proved themselves, and of what it holds until a person has
+let it go; the last word of a person comes in the quiet time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from noonmark.core.model import MINUTE, SECOND, Micros, Occurrence
 from noonmark.sim import faults as f
-from noonmark.sim.checkers.ground import Ground, Leased
+from noonmark.sim.checkers.events import Leased
+from noonmark.sim.checkers.ground import Ground
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Call
 
@@ -25,6 +27,11 @@ BACK: Micros = 5 * SECOND
 """What a process that was killed takes to come back, and those that start at the beginning of the quiet time."""
 ENDED: Micros = 10 * MINUTE
 """Longest a row may go on after it became due and nothing was wrong any more: every attempt, wait and takeover."""
+PROVING: Micros = 35 * SECOND
+"""After a failover: a heartbeat's ttl, for which writers that were heard of are waited for, and a little."""
+LOCK = "ledger"
+KEPT: Micros = 3 * MINUTE
+"""Longest a lock may be held where nothing is wrong: no run under it takes half a minute, and a dead one's lapses."""
 _WAITS = frozenset({"flag_missing", "dependency_missing", "weekend_wait", "window_not_open", "waiting_for_resume"})
 
 
@@ -46,13 +53,18 @@ class Liveness(Watch):
         super().__init__(world, ground)
         self._deaths = 0
         self._died_at: Micros = 0
+        self._holder = ""  # of the lock that jobs share
+        self._held_since: Micros = 0
         for fault in world.plan.faults:
             if isinstance(fault, f.Outage):
-                world.at(fault.at + fault.length, self._came_back)
+                world.at(fault.at + fault.length + 1, self._came_back)  # its end comes first
 
     def on_call(self, call: Call) -> None:
         """In the quiet time, judge how promptly rows are taken."""
-        if not self.ground.leased or not self.ground.is_quiet:
+        if not self.ground.is_quiet:
+            return
+        self._see_lock()
+        if not self.ground.leased:
             return
         deaths = self.world.history.injected["killed by its job"]
         if deaths != self._deaths:
@@ -60,9 +72,16 @@ class Liveness(Watch):
         for leased in self.ground.leased:
             self._judge(leased)
 
+    def _see_lock(self) -> None:
+        holder = self.world.locks.holder(LOCK)
+        if holder != self._holder:
+            self._holder, self._held_since = holder, self.world.clock.boot()
+
     def _judge(self, leased: Leased) -> None:
         due_at = self._due(leased)
         well_since = max(self.ground.peace_at, self._died_at) + BACK
+        if not self.ground.has_settled(PROVING):
+            return
         if due_at is None or leased.at < well_since or leased.row.worker:
             return
         self.prove("runs taken over in time" if leased.lease is not None else "rows taken in time")
@@ -91,12 +110,14 @@ class Liveness(Watch):
         well = self.world.well()
         if not overdue or not well:
             return
-        back = _Return(at=now, well=well, overdue=frozenset(row.id for row in overdue[:1]))
+        back = _Return(at=now, well=well, overdue=frozenset(row.id for row in overdue))
         self.world.after(PROMPT + 4 * self.world.plan.latency, lambda: self._judge_return(back))
 
     def _judge_return(self, back: _Return) -> None:
         if back.well != self.world.well() or self.ground.is_quiet:
             return  # something else came between
+        if not self.ground.has_settled(PROVING):
+            return
         self.prove("returns of the store")
         for row in self._open():
             if row.id in back.overdue and _is_overdue(row, back.at):
@@ -112,6 +133,11 @@ class Liveness(Watch):
         if not self.ground.had_quiet:
             return
         now = self.world.store.now()
+        self._see_lock()
+        if any(each.job.lock is not None for each in self.world.plan.zoo):
+            self.prove("locks that are given back")
+            if self._holder and self.world.clock.boot() - self._held_since > KEPT:
+                self.blame("L4", f"the lock {LOCK} is held since {self._held_since}, and no run takes so long")
         for row in self._open():
             self.prove("rows that are open in the end")
             name = f"r{row.id} of {row.job}, {row.state} ({row.code})"

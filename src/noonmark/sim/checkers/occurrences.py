@@ -2,7 +2,7 @@
 
 Rule of the file: which moments those are is the almanac's word, over the rules that were in force; a moment that fell
 into a change of rules may be of either.
-In a world whose store loses writes, moments that had ended may be done again; they must be there all the same.
+After a failover moments that had ended may be done again; all of them must be there once, all the same.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
 
-from noonmark.core.model import DAY, MINUTE, SECOND, Event, Job, Micros, Occurrence, Origin, State, Verdict
+from noonmark.core.model import DAY, MINUTE, OPEN_STATES, SECOND, Event, Job, Micros, Occurrence, Origin, State, Verdict
 from noonmark.sim import almanac
-from noonmark.sim.checkers.ground import Judged
+from noonmark.sim.checkers.events import Judged
 from noonmark.sim.checkers.rulebook import Rule
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Call
 
-_OPEN = frozenset({State.PENDING, State.RUNNING, State.FAILED_RETRYING})
 FRESH: Micros = 5 * SECOND
 """What became due so shortly before the end is not looked for yet."""
 AHEAD: Micros = 8 * DAY
@@ -110,7 +109,10 @@ class Occurrences(Watch):
         first = min((row.scheduled_for for row in rows), default=now)
         last = max((row.range_until or row.scheduled_for for row in rows), default=first)
         if not self.ground.had_quiet:  # whoever was to look at the last moments may be away
-            now = min([row.scheduled_for for row in rows if row.frontier and row.state in _OPEN], default=now) - FRESH
+            now = (
+                min([row.scheduled_for for row in rows if row.frontier and row.state in OPEN_STATES], default=now)
+                - FRESH
+            )
         expected: dict[Micros, Rule] = {}
         allowed: set[Micros] = set()  # of a rule that was still believed in
         for rule, until, believed in self.ground.rules.reigns(name):
@@ -158,12 +160,12 @@ class Occurrences(Watch):
             if row.code == "revision_superseded" and row.state is State.SKIPPED:
                 self.blame("L1", f"{what} (r{row.id}) was ended by a revision, although the rule yields it")
             elif (
-                row.state in _OPEN
+                row.state in OPEN_STATES
                 and self.ground.had_quiet
                 and (row.due_at is None or row.due_at < self.world.store.now() - FRESH or not row.code)
             ):
                 self.blame("I4", f"{what} (r{row.id}) is {row.state} ({row.code}), due at {row.due_at}")
-            elif row.state not in _OPEN and not row.verdict and not row.code:
+            elif row.state not in OPEN_STATES and not row.verdict and not row.code:
                 self.blame("L1", f"{what} (r{row.id}) ended {row.state} without a reason")
 
     def _judge_range(self, record: Occurrence, expected: dict[Micros, Rule]) -> None:
@@ -189,7 +191,7 @@ class Occurrences(Watch):
     def _judge_frontier(self, name: str, subject: str, rows: Sequence[Occurrence], now: Micros) -> None:
         rule = self.ground.rules.now(name)
         assert rule is not None
-        frontiers = [row for row in rows if row.frontier and row.state in _OPEN]
+        frontiers = [row for row in rows if row.frontier and row.state in OPEN_STATES]
         if rule.job.scope == "each_worker" and self._is_gone(subject):
             if frontiers:
                 self.blame("I13", f"{name} of {subject}, who is gone, has an open frontier (r{frontiers[0].id})")

@@ -2,7 +2,7 @@
 
 Rule of the file: a reason is judged by what was certain from when the row was leased to when it was settled; what may
 have moved in between is not asked about.
-In a world whose store loses writes, flags and claims may be lost with them; then only the clock's reasons are judged.
+A flag that a failover took back is one that nobody has set.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from noonmark.core.model import Event, Fact, Occurrence, Origin, State
+from noonmark.core.model import OPEN_STATES, SECOND, Event, Fact, Micros, Occurrence, Origin, State
 from noonmark.sim import almanac
-from noonmark.sim.checkers.ground import Ground, Judged
+from noonmark.sim.checkers.events import Judged
+from noonmark.sim.checkers.ground import Ground
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Call
 
 if TYPE_CHECKING:
     from noonmark.sim.world import SimWorld
 
-_OPEN = frozenset({State.PENDING, State.RUNNING, State.FAILED_RETRYING})
+PROVING: Micros = 35 * SECOND
+"""After a failover nothing is taken before every writer has proved itself, or one heartbeat's ttl is over."""
 _ENDS = frozenset({Event.SKIP, Event.MISS})
 
 
@@ -42,6 +44,10 @@ class Reasons(Watch):
             if judged.item.event in _ENDS or judged.item.event is Event.PARK:
                 self._judge(judged, judged.before)
 
+    def on_failover(self) -> None:
+        """Forget the flags that nobody has set any more."""
+        self._set_at = {name: at for name, at in self._set_at.items() if self.ground.is_set(name)}
+
     def _judge(self, judged: Judged, row: Occurrence) -> None:
         judge = _JUDGES.get(judged.item.code)
         if judge is not None and not row.cancel_requested:
@@ -59,12 +65,14 @@ class Reasons(Watch):
         other = self.ground.rows.get(detail.get("occupant", 0))
         if other is None:
             return False
-        return other.state in _OPEN or (other.ended_at or 0) >= judged.taken_at
+        return other.state in OPEN_STATES or (other.ended_at or 0) >= judged.taken_at
 
     def _held(self, judged: Judged, row: Occurrence, detail: dict[str, Any]) -> bool:
-        del judged
         other = self.ground.rows.get(detail.get("holder", 0))
-        return other is not None and other.id != row.id and other.key == row.key and other.first_started_at != 0
+        if other is None or other.id == row.id or other.key != row.key:
+            return False
+        # It has the key, or gave it back while this one was being decided: superseded, skipped or cancelled.
+        return other.claimed or other.state is State.SUCCESS or (other.ended_at or 0) >= judged.taken_at
 
     def _paused(self, judged: Judged, row: Occurrence, detail: dict[str, Any]) -> bool:
         del detail
@@ -127,7 +135,7 @@ class Reasons(Watch):
             return
 
         def judge() -> None:
-            if self.world.well() != well or self.ground.is_quiet:
+            if self.world.well() != well or self.ground.is_quiet or not self.ground.has_settled(PROVING):
                 return
             self.prove("signals that woke")
             if self.ground.rows[row.id] is row:
@@ -142,7 +150,7 @@ class Reasons(Watch):
     def at_end(self) -> None:
         """Nobody waits for what is there."""
         for row in self.ground.rows.values():
-            if row.state not in _OPEN:
+            if row.state not in OPEN_STATES:
                 continue
             missing = _missing(row)
             if not missing:

@@ -53,6 +53,17 @@ class Rulebook:
         elif known:
             known[-1] = Pause(since=known[-1].since, until=at)
 
+    def take_back(self, job: str, row: JobRow | None) -> None:
+        """Forget what a failover lost: ``row`` is the job as the store has it now, None = not at all."""
+        revision = 0 if row is None else row.revision
+        self.rules[job] = [rule for rule in self.rules[job] if rule.revision <= revision]
+        known = self.pauses.get(job, [])
+        is_paused = row is not None and row.paused
+        if known and is_paused and known[-1].until != FAR:  # it was resumed, and the store has forgotten it
+            known[-1] = Pause(since=known[-1].since)
+        elif known and not is_paused and known[-1].until == FAR:
+            known.pop()
+
     def now(self, job: str) -> Rule | None:
         """Return the rule in force."""
         known = self.rules.get(job)

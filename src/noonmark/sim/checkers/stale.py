@@ -1,14 +1,15 @@
 """I3, S4: a write under an old fence changes nothing, one under the newest is heard.
 
-Rule of the file: newest means granted, not written: a holder that has only read is a holder.
-In a world whose store loses writes this holds from each failover on.
+Rule of the file: newest means granted, not written: a holder that has only read is a holder.  A fence whose grant a
+failover took back counts no more with the store; the thing outside remembers it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noonmark.sim.checkers.ground import Ground, Judged
+from noonmark.sim.checkers.events import Judged
+from noonmark.sim.checkers.ground import Ground
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Call, Effect
 
@@ -63,7 +64,7 @@ class Stale(Watch):
 
     def _judge_note(self, call: Call) -> None:
         worker, row_id, fence, note = call.args[:4]
-        newest = self.ground.newest.get(row_id, 0)
+        newest = self.ground.standing.get(row_id, 0)
         if not call.answer:
             self.prove("stale notes refused")
             lease = self.ground.leases.get(row_id)

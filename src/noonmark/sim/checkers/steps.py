@@ -2,7 +2,7 @@
 
 Rule of the file: a step counts as remembered when the store has kept it, whether or not its worker heard so.  A run that
 lost its lease may be in the middle of a step (S11); it is not blamed here.
-In a world whose store loses writes memories are lost with them; then nothing is asked here.
+A memory that a failover took back is none: the step may be done again.
 """
 
 from __future__ import annotations
@@ -29,13 +29,17 @@ class Steps(Watch):
 
     def on_effect(self, effect: Effect) -> None:
         """Judge the bodies of steps and once-effects."""
-        if self.world.plan.is_lossy and self.world.cluster.failovers:
-            return
         kind, _, name = effect.phase.partition(":")
         if kind == "step":
             self._judge_step(effect, name)
         elif kind == "once":
             self._judge_once(effect, name)
+
+    def on_failover(self) -> None:
+        """Forget what the store has forgotten: an effect may happen again where its intent or its mark is gone."""
+        self._once = Counter(
+            {once: count for once, count in self._once.items() if (once[0], "done", once[1]) in self.ground.notes}
+        )
 
     def _judge_step(self, effect: Effect, number: str) -> None:
         self.prove("steps")
@@ -53,5 +57,5 @@ class Steps(Watch):
         self._once[(effect.occurrence_id, name)] += 1
         if self._once[(effect.occurrence_id, name)] > 1:
             self.blame("I9", f"{run} caused {name} twice")
-        if self.ground.notes.get((effect.occurrence_id, "intent", name)) is None:
+        if (effect.occurrence_id, "intent", name) not in self.ground.ever_noted:
             self.blame("I9", f"{run} caused {name} without an intent on record")

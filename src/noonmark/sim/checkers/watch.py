@@ -39,6 +39,9 @@ class Watch:
     def on_effect(self, effect: Effect) -> None:
         """See what a job has just done to the outside."""
 
+    def on_failover(self) -> None:
+        """See that the store has just lost its last writes; ``ground`` has read it anew."""
+
     def at_end(self) -> None:
         """Judge the whole, long after the last fault."""
 
@@ -51,4 +54,5 @@ class Watch:
 
     def prove(self, what: str, times: int = 1) -> None:
         """Count something that was really tested."""
-        self.world.history.proofs[f"{self.name}: {what}"] += times
+        if times:
+            self.world.history.proofs[f"{self.name}: {what}"] += times

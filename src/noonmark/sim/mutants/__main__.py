@@ -19,6 +19,7 @@ from noonmark.core.model import HOUR
 from noonmark.sim.mutants.of_acts import ACT_MUTANTS
 from noonmark.sim.mutants.of_engine import ENGINE_MUTANTS
 from noonmark.sim.mutants.of_records import RECORD_MUTANTS
+from noonmark.sim.mutants.of_rollbacks import ROLLBACK_MUTANTS
 from noonmark.sim.mutants.of_rules import RULE_MUTANTS
 from noonmark.sim.mutants.of_stores import STORE_MUTANTS
 from noonmark.sim.mutants.plant import Mutant, planted
@@ -31,6 +32,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *ACT_MUTANTS,
     *ENGINE_MUTANTS,
     *RULE_MUTANTS,
+    *ROLLBACK_MUTANTS,
 )
 SEEDS = 12
 """How many worlds a bug may live in before it counts as not found."""
