@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -251,3 +252,23 @@ def test_a_number_of_examples_that_is_none_is_refused_in_one_line() -> None:
     assert ended.returncode == 4
     assert "is 'abc', not a whole number" in ended.stdout + ended.stderr
     assert "Traceback" not in ended.stdout + ended.stderr
+
+
+def test_both_languages_tell_the_same_figures_of_the_search() -> None:
+    def figures(page: str) -> list[str]:
+        lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+        return [
+            line for line in lines if line.startswith("| ") and line.count("|") == 7 and any(map(str.isdigit, line))
+        ]
+
+    assert figures("docs/interleavings.md") == figures("docs/zh/interleavings.md") != []
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.zh.md", "docs/proof.md", "docs/zh/proof.md"])
+def test_the_page_names_every_command_of_the_proof(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for command in ("make sim", "make mutants", "make faults", "make nightly", "noonmark simulate"):
+        assert command in text
+    named = set(re.findall(r"^make ([a-z-]+)", text, re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert named <= targets
