@@ -68,7 +68,14 @@ def r2(stage: Stage, outcome: Outcome) -> None:
         return
     site.ask_delayed(20, first=0.2, gap=0.25)
     site.sleep(8)
+    more = 0
+    while old.pid not in {one.pid for one in site.effects} and more < 60:
+        # Who gets a run is a race of three; on a busy machine the one that was not forked may lose twenty in a row.
+        site.ask_delayed(2, first=0.1, gap=0.2)
+        more += 2
+        site.sleep(0.5)
     site.finish(outcome)
+    outcome.add("runs asked for in addition", more)
     pids = {one.pid for one in site.effects}
     outcome.add("versions that took part", 1 + (old.pid in pids), least=2)
 

@@ -98,11 +98,13 @@ class Place:
             shutil.copy2(redis.folder / "dump.rdb", self._saved / "dump.rdb")
 
     def restore(self) -> None:
-        """Let the store come back as it was when it was saved; it must be away, a file in nobody's hands."""
+        """Let the store come back as it was when it was saved; a server must be away."""
         if self.server is None:
             for name in ("noonmark.db-wal", "noonmark.db-shm"):
                 (self.folder / name).unlink(missing_ok=True)
-            shutil.copy2(self._saved / "noonmark.db", self.file)
+            # Moved into place: a copy over a file that somebody has open damages it.
+            shutil.copy2(self._saved / "noonmark.db", self.folder / "noonmark.db.new")
+            (self.folder / "noonmark.db.new").replace(self.file)
         elif self.store == "postgres":
             server: Any = self.server
             shutil.rmtree(server.data)
