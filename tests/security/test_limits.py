@@ -221,8 +221,8 @@ def test_whatever_row_is_accepted_can_be_waited_for_and_can_succeed(store: Store
     (ended,) = store.settle("s", "w1", [ends], at=1_002 * SECOND)
     assert (ended.outcome, ended.state) == ("applied", State.SUCCESS)
     assert store.facts([name])[name].is_set
-    (woken,) = store.occurrences(Query(ids=(look.id,)))
-    assert woken.due_at == 1_002 * SECOND
+    woken = store.take("u", "w1", limit=2, runnable=runnable, look_lease=5 * SECOND, at=1_002 * SECOND).rows
+    assert [row.id for row in woken] == [look.id]
 
 
 def refused_by(store: Store, verb: str) -> None:
