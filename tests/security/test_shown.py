@@ -25,9 +25,24 @@ NAMES = (
     "password", "PASSWORD", "db_password", "dbPassword", "passwd", "pwd", "passphrase", "token", "accessToken",
     "X-Auth-Token", "refresh_tokens", "secret", "client_secret", "clientSecret", "api_key", "apiKey", "API-KEY", "apikey",
     "x-api-key", "secret_key", "private_key", "access_key", "Authorization", "proxy_authorization", "credentials",
-    "Cookie", "auth",
+    "Cookie", "auth", "密码", "数据库密码", "旧密碼", "口令", "API密钥", "访问令牌", "refresh令牌", "私钥", "凭证", "密码值",
+    "ｐａｓｓｗｏｒｄ", "Ａｐｉ＿ｋｅｙ",
 )  # fmt: skip
-PLAIN = ("key", "author", "monkey", "keyboard", "tokenizer", "compass", "passenger", "id", "secretary_name", "subject")
+PLAIN = (
+    "key",
+    "author",
+    "monkey",
+    "keyboard",
+    "tokenizer",
+    "compass",
+    "passenger",
+    "id",
+    "secretary_name",
+    "subject",
+    "公钥",
+    "令牌数",
+    "密码错误",
+)
 
 TEXTS = (
     "password={}",
@@ -50,6 +65,23 @@ TEXTS = (
     "token: {{'a': '{}'}}",
     "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----",
     "-----BEGIN PRIVATE KEY-----\n{}",
+    "password：{}",
+    "ｐａｓｓｗｏｒｄ＝{}",
+    "PASSWORD={} İ",
+    "password => {}",
+    "token「{}」",
+    "密码：{}",
+    "请检查数据库密码：{}，然后重试",
+    "口令={}",
+    "密码为：“{}”",
+    "【密码】{}",
+    "访问令牌（{}）",
+    "字" * 70 + "密码" + "字" * 47 + "口令：{}",
+    "postgresql：／／ann：{}＠db/x",
+    "Authorization： Bearer　{}",
+    '返回 {{"密码": "{}"}} 了',
+    'sent {{"\\u5bc6\\u7801": "{}"}} there',
+    "run --密码 {} now",
 )
 SHAPES = (
     "sk-proj-abcdefgh1234567890", "sk-ant-api03-abcdefgh1234567890", "AKIAIOSFODNN7EXAMPLE",
@@ -119,6 +151,8 @@ def test_keys_of_well_known_shapes_are_hidden_wherever_they_stand(key: str) -> N
         "key=job:2026-11-28 attempt=2",
         "https://medium.com/@ann/post",
         "a@b.c",
+        "令牌数：4096，密码错误：第 3 次",
+        "２０２６年：公钥“ａ”没有变化",
     ],
 )
 def test_plain_text_stays_as_it_is(text: str) -> None:
@@ -127,7 +161,22 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["password=" * 1000, "://" * 3000, "eyJ" * 3000, "sk-" * 3000, '{"' * 4000, "token: " * 1500, "a." * 4000 + "key"],
+    [
+        "password=" * 1000,
+        "://" * 3000,
+        "eyJ" * 3000,
+        "sk-" * 3000,
+        '{"' * 4000,
+        "token: " * 1500,
+        "a." * 4000 + "key",
+        "密码" * 4000,
+        "密码：" * 3000,
+        "token「" * 3000,
+        "密" * 9000,
+        "\\u5bc6" * 3000,
+        "：／／" * 3000,
+        "ｋｅｙ" * 3000,
+    ],
 )
 def test_hiding_takes_bounded_time_whatever_the_text(text: str) -> None:
     begun = time.process_time()
