@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+import traceback
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 from noonmark.core import shown
 from noonmark.core.model import AlertWrite
 from noonmark.core.reasons import sentence
+from noonmark.core.urls import without_quoted_secrets, without_secrets
 from noonmark.engine.alerts import say_alerts
 from noonmark.explain import render
+from noonmark.explain.fragments import short_error
 from noonmark.faces.cli.logs import JsonLines, Plain
 from noonmark.testing.builders import make_job, make_row
 
@@ -255,3 +258,35 @@ def test_an_alert_says_no_secret_and_is_one_line(caplog: pytest.LogCaptureFixtur
 
 def test_the_sentence_of_a_reason_has_no_secret() -> None:
     assert SECRET not in sentence("failed_final", {"error": f"login failed: password={SECRET}", "attempts": 2})
+
+
+@pytest.mark.parametrize("driver", [*DRIVERS, "\u200b"])
+def test_what_drives_a_terminal_is_written_out_in_sentences_too(driver: str) -> None:
+    told = sentence("failed_final", {"error": f"red{driver}alert", "attempts": 2})
+    assert driver not in told
+    assert "red\\" in told
+
+
+def test_the_line_of_an_error_names_its_type_whatever_the_job_wrote_behind_it() -> None:
+    said = "bad\nall is well\nSUCCESS"
+    chain = ""
+    try:
+        try:
+            raise KeyError("first")
+        except KeyError as first:
+            raise ValueError(said) from first
+    except ValueError as error:
+        chain = "".join(traceback.format_exception(error))
+    assert short_error(chain) == "ValueError: bad"
+    assert short_error(chain[chain.rindex("  File") - 30 :]) == "ValueError: bad", "where the tail only was kept"
+    assert short_error("exit code 3") == "exit code 3"
+    assert short_error("first\nlast") == "first"
+    assert short_error("") == "?"
+
+
+@pytest.mark.parametrize("url", ["[" * 50_000, "pass" * 20_000, "a:" * 25_000, "x://" + "a:" * 25_000, "=" * 50_000])
+def test_hiding_in_a_url_takes_bounded_time_whatever_it_is(url: str) -> None:
+    begun = time.process_time()
+    without_secrets(url)
+    without_quoted_secrets(url)
+    assert time.process_time() - begun < 2

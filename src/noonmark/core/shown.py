@@ -283,7 +283,7 @@ _DRIVES = re.compile(
 
 def printable(text: str) -> str:
     """Return the text with what would drive a terminal written out (``\\x1b``); lines and tabs stay."""
-    return _DRIVES.sub(_written_out, text)
+    return _DRIVES.sub(lambda match: written_out(match[0]), text)
 
 
 def one_line(text: str) -> str:
@@ -307,8 +307,9 @@ def json_text(value: Any, *, ascii_only: bool = False) -> str:
     return _DRIVES.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
-def _written_out(match: re.Match[str]) -> str:
-    number = ord(match[0])
-    if match[0] == "\r":
+def written_out(sign: str) -> str:
+    """Return what is written for a sign that is not to be shown as it is: ``\\x1b``."""
+    number = ord(sign)
+    if sign == "\r":
         return "\\r"
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 65536 else f"\\U{number:08x}"

@@ -22,12 +22,12 @@ _LOCK_SCHEMES = {
     "zookeepers": "zookeeper",
 }
 _SECRET_OPTION = re.compile(
-    r"(?<![\w%.-])((?:[\w.%-]*(?:pass|pwd|secret|token|credential)[\w.%-]*?)\s*(?:[=＝]|%3d)\s*)('[^']*'|[^&\s]+)",
+    r"(?<![\w%.-])((?:[\w.%-]*(?:pass|pwd|secret|token|credential)[\w.%-]{0,64}?)\s*(?:[=＝]|%3d)\s*)('[^']*'|[^&\s]+)",
     re.IGNORECASE,
 )
 """``password=x`` and its kin, in a query string or in libpq's key=value form."""
 _SECRET_QUOTED = re.compile(
-    r"(?<![\w%.-])((?:[\w.%-]*(?:pass|pwd|secret|token|credential)[\w.%-]*?)\s*(?:[=:＝：]|%3[ad])\s*)"
+    r"(?<![\w%.-])((?:[\w.%-]*(?:pass|pwd|secret|token|credential)[\w.%-]{0,64}?)\s*(?:[=:＝：]|%3[ad])\s*)"
     r"(?!…).+?(?= is not possible| means nothing| cannot be read|\"|$)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -38,7 +38,7 @@ CUT_PASSWORD = (
 )
 """What is said of such a URL that is no good, instead of quoting from it."""
 _PLACE = re.compile(r"(?:\[[^\]:]*:[^\]]*\]|[^:]*)(?::[0-9]{0,5})?")
-_LOOSE_CREDENTIALS = re.compile(r"[^\s/:@]+:[^\s@]+@")
+_LOOSE_CREDENTIALS = re.compile(r"(?<![^\s/:@])[^\s/:@]+:[^\s@]{1,1024}@")
 """``user:password@`` in what is no URL."""
 
 
