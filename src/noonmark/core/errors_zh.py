@@ -201,6 +201,10 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         "路径中的 % 不是 UTF-8 编码；% 本身请写成 %25",
     ),
     (
+        r"the URL has %-signs that spell no UTF-8; write % itself as %25",
+        "URL 中的 % 不是 UTF-8 编码；% 本身请写成 %25",
+    ),
+    (
         r"a memory:// store has no name and no options: each one is its own; write memory:// or (\S+)",
         r"memory:// 存储没有名字也没有选项，每个各自独立；请写 memory:// 或 \1",
     ),
