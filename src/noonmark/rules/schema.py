@@ -65,7 +65,8 @@ class ConditionIn(_Part):
     success: str | None = Field(
         default=None,
         min_length=1,
-        description="Name of a job that must have succeeded; behind one with `each` its subject: `digest[channel=ops]`, or `digest[{subject}]` for the same one.",
+        description="Name of a job that must have succeeded; behind one with `each` its subject: `digest[channel=ops]`, "
+        "or `digest[{subject}]` for the same one.",
     )
     date: str | None = Field(
         default=None, min_length=1, description="Date template; with flag it is appended after a colon."
