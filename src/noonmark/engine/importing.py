@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from noonmark.core import releasing
 from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING
 from noonmark.core.model import DAY, Act, Micros, NewOccurrence, Occurrence, Query, State
 from noonmark.engine.exports import SUCCESS, Outcome
@@ -118,7 +119,7 @@ class Importer:
     def _for_known(self, row: Occurrence) -> str:
         if row.state is State.SUCCESS:
             return "there"
-        if row.frontier or row.holder:
+        if row.holder or (row.frontier and not releasing.is_let_be(row)):
             return "kept"
         if row.state is State.RUNNING:
             return "mark" if row.code == "held_rollback" else "kept"
