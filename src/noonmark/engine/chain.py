@@ -279,15 +279,25 @@ class ChainedStore:
         return witness
 
     def _ask(self, witness: Witness) -> tuple[Receipt | None, Proof]:
-        asked = witness.receipt
+        asked = witness.receipt if self._is_of_now(witness) else None
         claim = Claim(writer=witness.writer, worker=self._worker, receipt=asked, blind=witness.is_blind)
         return asked, self._guard.prove(claim)
+
+    def _is_of_now(self, witness: Witness) -> bool:
+        """False for a receipt out of the journal from before a rollback that the store knows of this writer.
+
+        Behind a rollback the numbers of a chain mean other links, so such a line would be found gone, falsely.
+        """
+        if not witness.is_recovered or witness.receipt is None:
+            return True
+        head = next((writer for writer in self._guard.writers() if writer.id == witness.writer), None)
+        return head is None or head.epoch <= witness.receipt.epoch
 
     def _prove_others(self, store: str) -> None:
         """Ask for the writers of this host that nobody is now: their processes may never come back to ask."""
         for other in self._folder.others(store):
             try:
-                if other.receipt is not None:
+                if other.receipt is not None and self._is_of_now(other):
                     claim = Claim(writer=other.writer, worker=other.receipt.worker, receipt=other.receipt)
                     proof = self._guard.prove(claim)
                     self._note(proof, other.receipt, other.writer)

@@ -25,6 +25,7 @@ from noonmark.faces.cli.lazy import Command, refuse_pretending, settings_of
 from noonmark.faces.cli.settings import Settings, writes_unicode
 
 if TYPE_CHECKING:
+    from noonmark.engine.witnessing import Witness
     from noonmark.ports.store import Store
 
 __all__ = ["Command", "Session", "session", "settings_of"]
@@ -100,6 +101,16 @@ class Session:
     def actor(self) -> str:
         """Return who acts, for the ledger."""
         return os.environ.get("NOONMARK_ACTOR") or os.environ.get("USER") or os.environ.get("USERNAME") or "cli"
+
+    @property
+    def witness(self) -> Witness | None:
+        """Return who says what the journals of this machine's workers have of ranges that the store lost."""
+        from noonmark.engine import statefolder, witnessing
+
+        store: Any = self.store
+        if self.settings.store_url.startswith("memory:") or not hasattr(store, "store_id"):
+            return None
+        return witnessing.witness(statefolder.root_of(None), str(store.store_id()))
 
     def request_id(self) -> str:
         """Return a new id for one intention."""
