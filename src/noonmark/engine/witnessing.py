@@ -1,9 +1,9 @@
-"""What the workers' journals of this machine have of the ranges that a store lost: which keys succeeded there.
+"""What the workers of this machine remember of ranges that a store lost: which keys succeeded there, and who lost what.
 
 Promise: a success is named only if a journal of this very store has it, acknowledged inside a lost range; without a
 journal nothing is known, and nothing is denied.
 
-Rule of the file: reads only; files are opened only where the store lost something.
+Rule of the file: reads only, files and store alike.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
+from noonmark.core import rollback
 from noonmark.core.model import Micros
-from noonmark.core.model.rollback import Epoch
+from noonmark.core.model.rollback import Epoch, Receipt, Writer
 from noonmark.engine import statefolder
 from noonmark.engine.exports import SUCCESS
+from noonmark.ports.rollback import Guarded
+from noonmark.ports.store import Capability, Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,3 +66,44 @@ def lost_successes(root: Path, store: str, epochs: Sequence[Epoch]) -> Known:
 
 def _is_lost(at: object, epochs: Sequence[Epoch]) -> bool:
     return isinstance(at, int) and any(epoch.lost_from < at <= epoch.lost_until for epoch in epochs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untold:
+    """What receipts of this machine say and no worker has told the store yet: writers that lost something, and those
+    whose receipt cannot be read."""
+
+    lost: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+
+def untold(root: Path | None, store: Store) -> Untold:
+    """Compare the receipts of this machine with a store, as the next worker's proof will; nothing is written.
+
+    Args:
+        root: the state folder; None: nothing is remembered.
+        store: one that proves; of any other nothing is known.
+    """
+    if root is None or Capability.PROVES not in store.capabilities:
+        return Untold()
+    guard = cast("Guarded", store)
+    name = guard.store_id()
+    receipts = list(statefolder.receipts(root, name))  # before the store: what it acknowledges meanwhile is no loss
+    if not receipts:
+        return Untold()
+    heads = {writer.id: writer for writer in guard.writers()}
+    beats = {worker.id: worker.seen_at for worker in store.workers()}
+    lost = [
+        writer
+        for writer, receipt, _ in receipts
+        if receipt is not None and _is_gone(receipt, name, heads.get(writer), beats.get(receipt.worker))
+    ]
+    unreadable = [writer for writer, receipt, trouble in receipts if receipt is None and trouble]
+    return Untold(lost=tuple(lost), unreadable=tuple(unreadable))
+
+
+def _is_gone(receipt: Receipt, store: str, head: Writer | None, beat: Micros | None) -> bool:
+    if receipt.store != store or (head is not None and head.epoch > receipt.epoch):
+        return False  # told by a proof already
+    known = rollback.Known(store=store, head=head, link=None, beat=beat, as_of=0, rollbacks=None, serving=None)
+    return not rollback.is_there(receipt, known)

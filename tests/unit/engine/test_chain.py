@@ -15,6 +15,7 @@ import pytest
 from noonmark.core import rollback
 from noonmark.core.model import SECOND, Event, Job, Manual, Query, State, WorkerInfo
 from noonmark.core.model.rollback import Claim, Proof, Receipt
+from noonmark.engine import mending
 from noonmark.engine.chain import ChainedStore
 from noonmark.engine.statefolder import StateFolder, outcomes
 from noonmark.ports.store import StoreUnreachable
@@ -453,6 +454,7 @@ def test_a_journal_from_before_two_rollbacks_that_are_known_alarms_nobody(
         worker.prove()  # the chain goes on behind the rollback, and nothing of that is in the journal
         desk.clock.advance(SECOND)
     assert epochs(desk) == [2]
+    assert mending.release(desk.store, desk.request, actor="ada", reason="looked") is not None
     worker.close_memory()
     damage(tmp_path)
     if is_asked_by_another:

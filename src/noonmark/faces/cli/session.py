@@ -102,15 +102,20 @@ class Session:
         """Return who acts, for the ledger."""
         return os.environ.get("NOONMARK_ACTOR") or os.environ.get("USER") or os.environ.get("USERNAME") or "cli"
 
+    @cached_property
+    def memory(self) -> Path | None:
+        """Return the state folder of this machine's workers; None: nothing is remembered here of this store."""
+        from noonmark.engine import statefolder
+
+        return None if self.settings.store_url.startswith("memory:") else statefolder.root_of(None)
+
     @property
     def witness(self) -> Witness | None:
         """Return who says what the journals of this machine's workers have of ranges that the store lost."""
-        from noonmark.engine import statefolder, witnessing
+        from noonmark.engine import witnessing
 
         store: Any = self.store
-        if self.settings.store_url.startswith("memory:") or not hasattr(store, "store_id"):
-            return None
-        return witnessing.witness(statefolder.root_of(None), str(store.store_id()))
+        return witnessing.witness(self.memory, str(store.store_id())) if hasattr(store, "store_id") else None
 
     def request_id(self) -> str:
         """Return a new id for one intention."""
