@@ -17,7 +17,8 @@ from typing import Any, cast
 
 from noonmark.core import rollback
 from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo
-from noonmark.core.model.rollback import ChainLink, Claim, Proof, Receipt, Serving
+from noonmark.core.model.rollback import ChainLink, Claim, Epoch, Proof, Receipt, Serving
+from noonmark.engine import witnessing
 from noonmark.engine.statefolder import StateFolder, Witness
 from noonmark.ports.rollback import ChainBroken, Guarded
 from noonmark.ports.store import Capability, Store, StoreUnreachable
@@ -71,6 +72,8 @@ class ChainedStore:
         self._offset: Micros = 0
         self._proved_at: Micros = 0
         self._rolled_back = False
+        self._unreleased: tuple[Epoch, ...] = ()
+        self._lost: witnessing.Known = {}  # what ran in those, as the journals of this host have it
         self._sent: dict[str, ChainLink] = {}  # by request: a repeat goes with the link of the first time
 
     def __getattr__(self, name: str) -> Any:
@@ -94,6 +97,23 @@ class ChainedStore:
     def prove(self) -> None:
         """Ask whether what was acknowledged is still there."""
         self._prove()
+
+    def recall(self) -> Micros:
+        """Read the rollbacks, and what the journals of this host have of those that nobody has released.
+
+        Returns:
+            The end of the latest lost range (``core.rollback.lost_until``).
+        """
+        fact = self._store.facts([rollback.FACT])[rollback.FACT]
+        unreleased = tuple(epoch for epoch in rollback.epochs_of(fact.value) if epoch.released_at is None)
+        if self._proves and self._folder.root is not None and unreleased != self._unreleased:
+            self._lost = witnessing.lost_successes(self._folder.root, self._guard.store_id(), unreleased)
+            self._unreleased = unreleased
+        return rollback.lost_until(fact)
+
+    def has_run(self, row: Occurrence) -> bool:
+        """True for a row whose key succeeded in what the store lost, unless a person has let it run."""
+        return bool(self._lost) and (row.job, row.key) in self._lost and row.code not in ("released", "retried")
 
     def close_memory(self) -> None:
         """Let another process be this writer."""

@@ -150,6 +150,11 @@ class StateFolder:
     def __init__(self, root: Path | None) -> None:
         self._root = root
 
+    @property
+    def root(self) -> Path | None:
+        """Where it is; None: nothing is remembered."""
+        return self._root
+
     def open(self, store: str, worker: str) -> Witness:
         """Become a writer that nobody else is at the moment, an old one if there is one.
 

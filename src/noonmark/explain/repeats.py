@@ -21,9 +21,14 @@ def may_be_of(epoch: Epoch, row: Occurrence, story: Story | None = None) -> bool
         row: the occurrence.
         story: with it every attempt counts, without it the last one.
     """
-    starts = [attempt.started_at for attempt in story.attempts] if story is not None else [row.started_at or 0]
+    starts = begun(story) if story is not None else [row.started_at or 0]
     has_run_since = any(start > epoch.lost_from for start in starts)
     return has_run_since and (epoch.concerns(row) or epoch.may_repeat(row))
+
+
+def begun(story: Story) -> list[Micros]:
+    """Return when the attempts began that were not given back before anything was done."""
+    return [attempt.started_at for attempt in story.attempts if attempt.outcome != "handed_back"]
 
 
 def known_of(known: Known, row: Occurrence, started_at: Micros) -> Witnessed | None:
@@ -45,7 +50,7 @@ def among(
     """
     twice, count = [], 0
     for row in rows:
-        if row.started_at is None or not epochs:
+        if row.started_at is None or not row.attempt or not epochs:
             continue
         lost = known_of(known, row, row.started_at)
         if lost is not None and row.state is State.SUCCESS and row.job not in wanted:

@@ -192,10 +192,10 @@ def _repeated_since(epochs: Sequence[Epoch], story: Story) -> Epoch | None:
 
 def _witnessed(epochs: Sequence[Epoch], story: Story, witness: Witness | None) -> Witnessed | None:
     """Return the success in a lost range that the journals of this host have of the row's key."""
-    if witness is None or not epochs or not story.attempts:
+    begun = repeats.begun(story)
+    if witness is None or not epochs or not begun:
         return None
-    row = story.occurrence
-    return repeats.known_of(witness(epochs), row, max(attempt.started_at for attempt in story.attempts))
+    return repeats.known_of(witness(epochs), story.occurrence, max(begun))
 
 
 def _in_progress(store: Store, row: Occurrence, voice: Voice) -> Counter[str]:

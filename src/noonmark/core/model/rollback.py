@@ -112,6 +112,10 @@ class Epoch:
         ends = [(self.released_jobs or {}).get(row.job, {}).get("at"), self.released_at]
         return all(end is None or row.created_at < end for end in ends)
 
+    def holds(self, row: Occurrence) -> bool:
+        """True for a row that it concerns, and for one that was asked for again and is held since its key is known."""
+        return self.concerns(row) or (row.code == "held_rollback" and self.may_repeat(row))
+
     def is_released(self, job: str) -> bool:
         """True once a person let the job's rows go."""
         return self.released_at is not None or job in (self.released_jobs or {})
