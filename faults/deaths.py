@@ -72,7 +72,7 @@ def f3(stage: Stage, outcome: Outcome) -> None:
     site.sleep(3)
     refused_before = site.store.tallies().stale_refused
     stopped = time.monotonic()
-    runner.send_signal(signal.SIGSTOP)
+    site.freeze(runner)
     # The holder is known to be alive (its process is there), so its lease of time is waited for once more.
     took = takeover(site, long, stopped, 30)
     outcome.within("takeover", took, figures.takeover(site.lease, is_alive=True))

@@ -70,6 +70,21 @@ class Place:
             self._locker.close()
             self._locker = None
 
+    def is_locked(self) -> bool:
+        """Return True when somebody keeps a file's write lock; a server ends the transactions of who is frozen."""
+        if self.server is not None:
+            return False
+        connection = apsw.Connection(str(self.file))
+        connection.setbusytimeout(500)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+        except apsw.BusyError:
+            return True
+        finally:
+            connection.close()
+        return False
+
     # -- copies --------------------------------------------------------------------------------------
 
     def save(self) -> None:

@@ -129,6 +129,16 @@ class Site:
         self.ended.add(process.pid)
         process.send_signal(number)
 
+    def freeze(self, process: Process) -> None:
+        """Stop a worker, but not in the middle of a write to a file: nobody could write there until it goes on."""
+        for _ in range(50):
+            process.send_signal(signal.SIGSTOP)
+            if not self.place.is_locked():
+                return
+            process.send_signal(signal.SIGCONT)
+            self.sleep(0.02)
+        raise NotSo("the worker was in the middle of a write whenever it was stopped")
+
     def alive(self) -> list[Process]:
         """Return the workers that have not been ended by us."""
         return [one for one in self.workers if one.pid not in self.ended]

@@ -32,6 +32,10 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     (r"it does not begin as a ledger of this version does", "开头不是该版本的账本"),
     (r"the end is missing", "缺少结尾"),
     (r"something follows the end", "结尾之后还有内容"),
+    (
+        r'"(\w+)", "(\w+)" and "(\w+)" have more than (\d+) bytes together',
+        r"\1、\2 和 \3 合计超过 \4 字节",
+    ),
     (r'"(\w+)" is missing', r"缺少 \1"),
     (r'"(\w+)" is no text of (\d+) to (\d+) characters', r"\1 不是 \2 到 \3 个字符的文本"),
     (r'"(\w+)" is no whole number from (-?\d+) to (\d+)', r"\1 不是 \2 到 \3 的整数"),
@@ -147,6 +151,10 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     (
         r"(.+): (\d+) bytes, more than (\d+); store it elsewhere and pass its id",
         r"\1：\2 字节，超过 \3；请存到别处，只传其编号",
+    ),
+    (
+        r"(.+): (\d+) bytes, more than (\d+); write less, or store it elsewhere",
+        r"\1：\2 字节，超过 \3；请写短些，或存到别处",
     ),
     (r"(\d+) (.+) are more than (\d+); use several calls", r"\2：\1 个，超过 \3；请分几次调用"),
     (

@@ -16,7 +16,7 @@ from noonmark.core.model import (
     CALL_LIMIT,
     COUNT_LIMIT,
     ERROR_LIMIT,
-    FACT_LIMIT,
+    INDEX_LIMIT,
     KEY_LIMIT,
     NAME_LIMIT,
     NOTE_LIMIT,
@@ -52,6 +52,10 @@ MARKS = {
 }
 """A person's marks: the event each one is, and the code of its reason."""
 ACTS = frozenset({"retry", "release", "cancel", "pause", "resume", "end_job", *MARKS})
+
+
+_SURELY_FOUND = INDEX_LIMIT // 4
+"""So many characters are never too many bytes."""
 
 
 class TooLarge(ValueError):
@@ -133,8 +137,11 @@ def check_rows(wanted: Sequence[NewOccurrence], request_id: str = "") -> None:
             ("a name", row.verdict),
             ("a name", row.code),
         ):
-            if len(text) > NAME_LIMIT:
+            if len(text) > _SURELY_FOUND:
                 _short(what, text, NAME_LIMIT)
+        if len(row.job) + len(row.subject) + len(row.identity) + len(row.business_date) > _SURELY_FOUND:
+            _found_by("job, subject and identity", row.job, row.subject, row.identity)
+            _found_by("job, subject and business date", row.job, row.subject, row.business_date)
         total += len(row.params)
     if total > CALL_LIMIT:
         raise TooLarge(f"the parameters of one call have {total} characters together, more than {CALL_LIMIT}")
@@ -187,16 +194,18 @@ def _check_alerts(alerts: Sequence[AlertWrite]) -> None:
     for alert in alerts:
         _short("the name of the job", alert.job, NAME_LIMIT)
         _short("a name", alert.kind, NAME_LIMIT)
+        _found_by("job and kind of the alert", alert.job, alert.kind)
         _short("a name", alert.code, NAME_LIMIT)
         _small("the detail", json.dumps(dict(alert.detail), ensure_ascii=False, default=str))
 
 
 def _check_gates(gates: Gates) -> None:
     """What is waited for is kept, too: a fact by its first reference, a slot by whoever occupies it."""
-    _short("the name of the slot", gates.slot, FACT_LIMIT)
+    _found_by("the name of the slot", gates.slot)
     if gates.facts:
         _few("facts of an outcome", gates.facts)
-        _short("the name of the fact", max(gates.facts, key=len), FACT_LIMIT)
+        for name in gates.facts:
+            _found_by("the name of the fact", name)
 
 
 def check_act(wish: Act, request_id: str = "") -> None:
@@ -287,6 +296,7 @@ def check_note(note: Note, worker: str = "") -> None:
     check_call("", worker)
     _short("the name of the step", note.name, NAME_LIMIT)
     _short("a name", note.kind, NAME_LIMIT)
+    _found_by("kind and name of the step", note.kind, note.name)
     _small("the value of the step", note.value)
 
 
@@ -302,6 +312,16 @@ def _check_passed(passed: Sequence[Passed]) -> None:
 def _short(what: str, text: str, limit: int) -> None:
     if len(text) > limit:
         raise TooLarge(f"{what} has {len(text)} characters, more than {limit}; write less, or store it elsewhere")
+    if limit == NAME_LIMIT and len(text) > _SURELY_FOUND:
+        _found_by(what, text)
+
+
+def _found_by(what: str, *texts: str) -> None:
+    """Measure in bytes what is found by an index."""
+    if sum(map(len, texts)) > _SURELY_FOUND:
+        size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+        if size > INDEX_LIMIT:
+            raise TooLarge(f"{what}: {size} bytes, more than {INDEX_LIMIT}; write less, or store it elsewhere")
 
 
 def _small(what: str, text: str) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from noonmark.core.model import KEY_LIMIT, NAME_LIMIT, Micros, Origin
+from noonmark.core.model import INDEX_LIMIT, KEY_LIMIT, NAME_LIMIT, Micros, Origin
 
 VERSION = 1
 LINE_LIMIT = 64 * 1024
@@ -181,6 +181,9 @@ def _outcome(number: int, plain: Mapping[str, Any]) -> Outcome:
     origin = _text(number, plain, "origin", 1, NAME_LIMIT)
     if origin not in ORIGINS:
         raise LedgerBroken(number, f'"origin" is none of {", ".join(sorted(ORIGINS))}')
+    for last in ("identity", "business_date"):
+        if sum(len(found[name].encode()) for name in ("job", "subject", last)) > INDEX_LIMIT:
+            raise LedgerBroken(number, f'"job", "subject" and "{last}" have more than {INDEX_LIMIT} bytes together')
     return Outcome(origin=Origin(origin), **found)
 
 

@@ -214,7 +214,9 @@ class SimWorld(World):
         """Return the processes that nothing ails at this moment."""
         found = set()
         for replica in self.replicas:
-            if replica.goes and not replica.main.done() and self.machines[replica.number].wire.is_well:
+            machine = self.machines[replica.number]
+            is_leaving = machine.comes_back_at is not None  # it was told to stop, and takes nothing more
+            if replica.goes and not replica.main.done() and machine.wire.is_well and not is_leaving:
                 found.add(replica.info.id)
         return frozenset(found)
 

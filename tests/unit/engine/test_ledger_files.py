@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from noonmark.core.errors_zh import in_chinese
-from noonmark.core.model import DAY, SECOND, Act, Event, Origin, Query, State
+from noonmark.core.model import DAY, INDEX_LIMIT, SECOND, Act, Event, Origin, Query, State
 from noonmark.engine import exports
 from noonmark.engine.exports import LedgerBroken, checked, exported, outcomes
 from noonmark.engine.importing import Importer, of_store
@@ -74,8 +74,16 @@ def test_a_line_is_read_up_to_its_limit_only() -> None:
 
 
 def test_the_longest_names_fit_into_a_line() -> None:
-    widest = dict.fromkeys(("job", "subject", "identity", "business_date", "writer"), "\x01" * 1024)
-    assert checked(file_of({**OUTCOME, **widest, "key": "\x01" * 512})).count == 1
+    widest = dict.fromkeys(("subject", "identity"), "\x01" * 1024) | {"job": "\x01" * (INDEX_LIMIT - 2048)}
+    assert checked(file_of({**OUTCOME, **widest, "key": "\x01" * 512, "writer": "\x01" * 1024})).count == 1
+
+
+@pytest.mark.parametrize("name", ["identity", "business_date"])
+def test_names_that_no_index_could_hold_together_are_refused(name: str) -> None:
+    wide = {"job": "城" * 500, "subject": "市" * 300, name: "x" * 200}
+    assert checked(file_of({**OUTCOME, **wide})).count == 1
+    broken = refused(file_of({**OUTCOME, **wide, name: "x" * 201}))
+    assert str(broken) == f'"job", "subject" and "{name}" have more than {INDEX_LIMIT} bytes together'
 
 
 def test_outcomes_are_counted_up_to_their_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,11 @@ KEY_LIMIT = 512
 """Longest rendered key, in characters."""
 NAME_LIMIT = 1024
 """Longest identity, subject, flag, actor or other name that is stored, in characters; rules allow shorter ones."""
-FACT_LIMIT = 4 * 1024
-"""Longest name of a fact or a slot that is waited for, in characters: those are made of a job, a subject and a date."""
+INDEX_LIMIT = 2_600
+"""Most bytes, in UTF-8, of a name, and of what a row is found by (its job, subject and identity together), a fact or a slot.
+
+PostgreSQL's indexes hold 2,704 with what they add of their own.
+"""
 REQUEST_LIMIT = 256
 """Longest request id, in characters; the identities of rows are made of it."""
 NOTE_LIMIT = 8 * 1024

@@ -180,6 +180,9 @@ class Ground:
             gone -= there
             if gone:
                 found += read(Query(ids=tuple(sorted(gone)), after_id=0, limit=EVERYTHING))
+        self._see(found)
+
+    def _see(self, found: list[Occurrence]) -> None:
         for row in found:
             before = self.rows.get(row.id)
             if before is row:
@@ -295,6 +298,8 @@ class Ground:
             if lease is not None and lease.fence == renewal.fence:
                 self.leases[row_id] = replace(lease, until=call.at + renewal.lease)
                 self.ends[(row_id, renewal.fence)] = self._world.clock.boot() + renewal.lease
+        ids = tuple(renewal.occurrence_id for renewal in renewals)
+        self._see(self._world.cluster.occurrences(Query(ids=ids, after_id=0, limit=EVERYTHING)) if ids else [])
 
     def _read_note(self, call: Call) -> None:
         _, row_id, fence, note = call.args[:4]
@@ -325,6 +330,10 @@ class Ground:
         del call
         self._compare(whole=True)
 
+    def _read_prove(self, call: Call) -> None:
+        if call.answer.outcome in ("lost", "joined"):  # what may have run was gated by it
+            self._compare(whole=True)
+
     def _read_heartbeat(self, call: Call) -> None:
         worker, ttl = call.args[:2]
         self.workers[worker.id] = call.at if worker.ended_at is not None else call.at + ttl
@@ -340,4 +349,5 @@ _READERS = {
     "act": Ground._read_act,
     "add": Ground._read_add,
     "heartbeat": Ground._read_heartbeat,
+    "prove": Ground._read_prove,
 }

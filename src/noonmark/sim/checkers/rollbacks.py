@@ -69,11 +69,12 @@ class Rollbacks(Watch):
     def on_call(self, call: Call) -> None:
         """Remember what was acknowledged and proved, and judge every start."""
         number = self.world.cluster.written
-        if call.told:
-            self._told.append(_Told(number=number, at=call.at, machine=_machine(call.who)))
-        link = call.kwargs.get("link")
-        if link is not None:
-            self._read_link(call, link, number)
+        if self.world.plan.is_lossy:  # elsewhere nothing can be lost, so nothing need be remembered
+            if call.told:
+                self._told.append(_Told(number=number, at=call.at, machine=_machine(call.who)))
+            link = call.kwargs.get("link")
+            if link is not None:
+                self._read_link(call, link, number)
         if call.verb == "prove":
             self._judge_proof(call, call.args[0].writer, call.answer, number)
         elif call.verb in ("act", "signal"):

@@ -5,13 +5,15 @@ Rule of the file: what a caller chooses besides the rows themselves: request ids
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from noonmark.core.model import (
     COUNT_LIMIT,
-    FACT_LIMIT,
+    INDEX_LIMIT,
     LOOK_LEASE,
     NAME_LIMIT,
     REQUEST_LIMIT,
@@ -29,7 +31,7 @@ from noonmark.core.model import (
 from noonmark.core.model.rollback import ChainLink, Claim, Receipt
 from noonmark.core.wellformed import TooLarge
 from noonmark.ports.store import Capability
-from noonmark.testing.builders import LEASE, make_activation, make_end
+from noonmark.testing.builders import LEASE, make_activation, make_end, make_worker
 from noonmark.testing.conformance.harness import Harness
 
 
@@ -123,9 +125,9 @@ def what_a_row_waits_for_is_refused_when_it_is_too_long(harness: Harness) -> Non
         )
         return harness.store.settle(harness.request(), "w1", [item], at=harness.at(1))
 
-    long = "x" * (FACT_LIMIT + 1)
-    _refuses(FACT_LIMIT, lambda: park(Gates(revision=1, facts={long: 0})))
-    _refuses(FACT_LIMIT, lambda: park(Gates(revision=1, slot=long)))
+    long = "x" * (INDEX_LIMIT + 1)
+    _refuses(INDEX_LIMIT, lambda: park(Gates(revision=1, facts={long: 0})))
+    _refuses(INDEX_LIMIT, lambda: park(Gates(revision=1, slot=long)))
     assert harness.row(look.id).due_at == look.due_at
     park(Gates(revision=1, facts={long[1:]: 0}))
     assert harness.row(look.id).due_at == harness.at(60)
@@ -152,3 +154,40 @@ def links_and_claims_are_refused_when_they_are_too_long(harness: Harness) -> Non
     ):
         _refuses(NAME_LIMIT, partial(guard.prove, claim))
     assert guard.writers() == []
+
+
+def _noise(count: int) -> str:
+    """Text in signs of three bytes that nothing can press together."""
+    dice = random.Random(count)
+    return "".join(chr(dice.randrange(0x4E00, 0x9FFF)) for _ in range(count))
+
+
+def names_are_kept_up_to_their_bytes_and_refused_beyond(harness: Harness) -> None:
+    store, fits = harness.store, _noise(INDEX_LIMIT // 3)
+    long = f"{fits}城"
+    flag = _noise(INDEX_LIMIT // 3 - 2)
+    store.signal("f", [Fact(name=f"flag:{flag}", value=True)], at=harness.at(0))
+    assert store.facts([f"flag:{flag}"])[f"flag:{flag}"].value is True
+    harness.activate(job=fits)
+    store.heartbeat(make_worker(fits), LEASE, at=harness.at(0))
+    harness.add(harness.caller_row(job=fits, identity="i", worker=fits))
+    assert harness.take_one(fits, runnable={fits: LEASE}).job == fits
+    for call in (
+        lambda: store.signal("g", [Fact(name=f"flag:{long}", value=True)], at=harness.at(1)),
+        lambda: harness.activate(job=long),
+        lambda: store.heartbeat(make_worker(long), LEASE, at=harness.at(1)),
+        lambda: harness.add(harness.caller_row(worker=long)),
+        lambda: harness.take(long),
+    ):
+        _refuses(INDEX_LIMIT, call)
+
+
+def what_a_row_is_found_by_is_kept_up_to_its_bytes_and_refused_beyond(harness: Harness) -> None:
+    job, subject, rest = _noise(300), _noise(301), _noise((INDEX_LIMIT - 3 * 601) // 3)
+    added = harness.add_one(harness.caller_row(job=job, subject=subject, identity=rest, business_date=rest))
+    act = Act(kind="mark_done", actor="ada", occurrence_id=added)  # its success is a fact of that name
+    assert harness.store.act(harness.request(), act, at=harness.at(1)).outcome == "done"
+    row = harness.caller_row("b", job=job, subject=subject)
+    _refuses(INDEX_LIMIT, lambda: harness.add(replace(row, identity=f"{rest}城")))
+    _refuses(INDEX_LIMIT, lambda: harness.add(replace(row, business_date=f"{rest}城")))
+    assert len(harness.store.occurrences(Query())) == 1
