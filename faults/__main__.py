@@ -1,8 +1,6 @@
 """``make faults``: the fault suite, one table and one verdict.
 
-Every cell stages one kind of fault under three real workers and measures against the pass line.  Exit code 1 when a cell
-is red.  Cells: F1-F8 as the peers were measured, P network, D disks, M memory, C clocks, R restarts and restores,
-X crowds and poison.
+Rule of the file: arguments in, a table out.
 """
 
 from __future__ import annotations
@@ -21,23 +19,27 @@ from faults.cells import CELLS
 from faults.figures import Outcome
 from faults.passes import one_pass, wanted
 from faults.places import STORES
+from noonmark.sim.asking import STOPPED, stoppable, whole
+
+ABOUT = """The fault suite: one table and one verdict.  Every cell stages one kind of fault under three real workers and
+measures against the pass line.  Exit code 1 when a cell is red or nothing was tried.  Cells: F1-F8 as the peers were
+measured, P network, D disks, M memory, C clocks, R restarts and restores, X crowds and poison."""
 
 
+@stoppable
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the passes asked for, print the table, return 1 when something is red."""
-    parser = argparse.ArgumentParser(prog="python -m faults", description=__doc__)
-    parser.add_argument("--stores", default=",".join(STORES), help="comma-separated (default: all)")
-    parser.add_argument("--cells", default=",".join(CELLS), help="comma-separated (default: all)")
-    parser.add_argument("--repeat", type=int, default=1, help="passes (default 1)")
-    parser.add_argument("--at-once", type=int, default=10, help="cells at the same time (default 10)")
+    """Run the passes asked for, print the table, return 1 when something is red or nothing was tried."""
+    parser = argparse.ArgumentParser(prog="python -m faults", description=ABOUT)
+    parser.add_argument("--stores", type=_names, help=f"comma-separated (default: all: {', '.join(STORES)})")
+    parser.add_argument("--cells", type=_names, help="comma-separated (default: all)")
+    parser.add_argument("--repeat", type=whole(most=10_000), default=1, help="passes (default 1)")
+    parser.add_argument("--at-once", type=whole(most=100), default=10, help="cells at the same time (default 10)")
     parser.add_argument("--out", type=Path, help="write every outcome there, as JSON")
     parser.add_argument("--keep", type=Path, help="keep the folders of red cells here")
     options = parser.parse_args(argv)
-    stores, cells = options.stores.split(","), options.cells.split(",")
-    unknown = [*(set(stores) - set(STORES)), *(set(cells) - set(CELLS))]
-    if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}; stores: {', '.join(STORES)}; cells: {', '.join(CELLS)}")
-    pairs = wanted(stores, cells)
+    pairs = _pairs(parser, options)
+    if options.out and (options.out.is_dir() or not options.out.resolve().parent.is_dir()):
+        parser.error(f"--out: {options.out} cannot be a file: there is no such folder, or it is one")
     began = time.monotonic()
     print(f"# {len(pairs)} cells, {options.repeat} times; {_machine()}", flush=True)
     outcomes: list[Outcome] = []
@@ -45,12 +47,49 @@ def main(argv: Sequence[str] | None = None) -> int:
         outcomes += one_pass(pairs, at_once=options.at_once, repeat=repeat, tell=_tell, keep=options.keep)
     took = time.monotonic() - began
     print(table(outcomes))
-    red = [one for one in outcomes if not one.is_green and not one.not_tried]
-    print(f"\n{len(outcomes)} runs, {len(red)} red, {took:.0f} s")
     if options.out:
         said = {"machine": _machine(), "seconds": round(took, 1), "outcomes": [one.plain() for one in outcomes]}
         options.out.write_text(json.dumps(said, ensure_ascii=False, indent=1), encoding="utf-8")
-    return 1 if red else 0
+    line, code = verdict(outcomes, seconds=took)
+    print(f"\n{line}")
+    return code
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _pairs(parser: argparse.ArgumentParser, options: argparse.Namespace) -> list[tuple[str, str]]:
+    """Return every (cell, store) that was asked for; whatever was named is among them, or the program ends."""
+    stores, cells = options.stores or list(STORES), options.cells or list(CELLS)
+    unknown = sorted({*stores, *cells} - {*STORES, *CELLS})
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}; stores: {', '.join(STORES)}; cells: {', '.join(CELLS)}")
+    pairs = wanted(stores, cells)
+    for cell in options.cells or ():
+        if cell not in CELLS:
+            parser.error(f"--cells: {cell} is a store; cells: {', '.join(CELLS)}")
+        if cell not in {name for name, _ in pairs}:
+            parser.error(
+                f"--cells: {cell} is not staged on {', '.join(stores)}, only on {', '.join(CELLS[cell].stores)}"
+            )
+    for store in options.stores or ():
+        if store not in STORES:
+            parser.error(f"--stores: {store} is a cell; stores: {', '.join(STORES)}")
+        if store not in {its for _, its in pairs}:
+            parser.error(f"--stores: none of {', '.join(cells)} is staged on {store}")
+    return pairs
+
+
+def verdict(outcomes: Sequence[Outcome], *, seconds: float) -> tuple[str, int]:
+    """Return the last line and the exit code; a suite that has tried nothing is not green."""
+    red = [one for one in outcomes if not one.is_green and not one.not_tried]
+    idle = [one for one in outcomes if one.not_tried]
+    line = f"{len(outcomes) - len(idle)} runs, {len(red)} red, {seconds:.0f} s"
+    if len(idle) == len(outcomes):
+        return f"{line}: nothing was tried", 1
+    stores = ", ".join(sorted({one.store for one in idle}))
+    return line + (f"; not tried: {len(idle)}, for want of {stores}" if idle else ""), 1 if red else 0
 
 
 def _machine() -> str:
@@ -122,5 +161,13 @@ def _rest(several: Sequence[Outcome]) -> str:
     return "  " + "; ".join([*words, *{one.not_tried for one in several} - {""}])
 
 
+def _end(code: int) -> None:
+    """End this process; one that was stopped does not wait for its cells, whose threads may yet wait for a minute."""
+    if code == STOPPED:
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    _end(main())

@@ -111,6 +111,10 @@ class Nursery:
         if self._process.stdout is not None:
             self._process.stdout.close()
 
+    def kill(self) -> None:
+        """End it at once; workers end with it."""
+        self._process.kill()
+
     def __enter__(self) -> Nursery:
         return self
 

@@ -47,29 +47,48 @@ def one_pass(
         tell: is told each outcome as it comes.
         keep: where the folders of red cells are kept.
     """
-    places = Places()
-    try:
-        with Nursery() as nursery, ThreadPoolExecutor(at_once) as pool:
+    with tempfile.TemporaryDirectory(prefix="noonmark-faults-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o711)  # servers run as another user, who has to pass here
+        places, nursery, pool = Places(), Nursery(), ThreadPoolExecutor(at_once)
 
-            def run(pair: tuple[str, str]) -> Outcome:
-                outcome = run_cell(*pair, places=places, nursery=nursery, repeat=repeat, keep=keep)
-                tell(outcome)
-                return outcome
+        def run(pair: tuple[str, str]) -> Outcome:
+            outcome = run_cell(
+                *pair, places=places, nursery=nursery, repeat=repeat, keep=keep, folder=Path(folder) / "-".join(pair)
+            )
+            tell(outcome)
+            return outcome
 
+        is_stopped = False
+        try:
             return list(pool.map(run, pairs))
-    finally:
-        places.close()
+        except KeyboardInterrupt:
+            is_stopped = True
+            raise
+        finally:
+            pool.shutdown(wait=not is_stopped, cancel_futures=is_stopped)
+            if is_stopped:  # cells are not waited for; the guard of the servers ends those with us
+                nursery.kill()
+            else:
+                nursery.close()
+                places.close()
 
 
 def run_cell(
-    name: str, store: str, *, places: Places, nursery: Nursery, repeat: int = 0, keep: Path | None = None
+    name: str,
+    store: str,
+    *,
+    places: Places,
+    nursery: Nursery,
+    folder: Path,
+    repeat: int = 0,
+    keep: Path | None = None,
 ) -> Outcome:
     """Run one cell; whatever happens in it is told in its outcome."""
     outcome = Outcome(cell=name, store=store, repeat=repeat)
     outcome.not_tried = missing(store)
     if outcome.not_tried:
         return outcome
-    folder = Path(tempfile.mkdtemp(prefix=f"noonmark-faults-{name}-{store}-"))
+    folder.mkdir(0o700)
     stage = Stage(store=store, folder=folder, places=places, nursery=nursery)
     began = time.monotonic()
     try:
@@ -86,6 +105,6 @@ def run_cell(
     except Exception as error:
         outcome.error = outcome.error or f"clearing up: {type(error).__name__}: {error}"
     if keep is not None and not outcome.is_green:
-        shutil.copytree(folder, keep / folder.name, dirs_exist_ok=True, ignore_dangling_symlinks=True)
+        shutil.copytree(folder, keep / f"{folder.name}-{repeat}", dirs_exist_ok=True, ignore_dangling_symlinks=True)
     shutil.rmtree(folder, ignore_errors=True)
     return outcome

@@ -9,7 +9,7 @@ import pytest
 from noonmark.core.model import MINUTE
 from noonmark.engine import runs
 from noonmark.sim.checkers import CHECKERS
-from noonmark.sim.mutants.__main__ import DRAWN, MUTANTS, hunt
+from noonmark.sim.mutants.hunt import DRAWN, MUTANTS, hunt
 from noonmark.sim.mutants.plant import Planter, planted
 from noonmark.sim.plan import draw
 from noonmark.sim.run import run_plan, run_seed

@@ -14,7 +14,7 @@ from noonmark.explain import why as explain
 from noonmark.sim import faults as f
 from noonmark.sim.checkers import CHECKERS, make_checkers
 from noonmark.sim.history import Call, Checker
-from noonmark.sim.mutants.__main__ import DRAWN
+from noonmark.sim.mutants.hunt import DRAWN
 from noonmark.sim.mutants.of_rollbacks import ROLLBACK_MUTANTS
 from noonmark.sim.mutants.plant import Planter, planted
 from noonmark.sim.plan import Plan, draw

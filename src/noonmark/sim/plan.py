@@ -20,6 +20,10 @@ from noonmark.sim.zoo import Specimen, populate
 
 QUIET: Micros = 25 * MINUTE
 """The end of every world: nothing goes wrong any more, so that what must happen in the end can be asked for."""
+SHORTEST: Micros = QUIET + 10 * MINUTE
+"""A shorter world would have no time for anything to go wrong."""
+LENGTH: Micros = 75 * MINUTE
+"""How long a world lasts unless told otherwise, the quiet end included."""
 STARTS: tuple[Micros, ...] = (
     1_795_867_200_000_000,  # Sat 2026-11-28 12:00Z, plain
     1_793_508_300_000_000,  # Sun 2026-11-01 04:45Z, before New York's clocks go back
@@ -71,7 +75,7 @@ class Plan:
         return replace(self, faults=tuple(fault for place, fault in enumerate(self.faults) if place in kept))
 
 
-def draw(seed: int, *, length: Micros = 3 * HOUR) -> Plan:
+def draw(seed: int, *, length: Micros = LENGTH) -> Plan:
     """Return the plan of a seed.
 
     Args:
@@ -79,7 +83,7 @@ def draw(seed: int, *, length: Micros = 3 * HOUR) -> Plan:
     """
     dice = random.Random(f"noonmark world {seed}")
     start = dice.choice(STARTS)
-    busy = max(10 * MINUTE, length - QUIET)
+    busy = max(SHORTEST, length) - QUIET
     replicas = dice.choice((1, 2, 3, 3, 3))
     zoo = populate(dice, start)
     return Plan(

@@ -75,8 +75,22 @@ class Report:
         """Return the pairs of point and act of which none has happened."""
         return [pair for pair in pairs() if not self.points[pair]]
 
-    def lines(self, *, seconds: float) -> Iterator[str]:
-        """Say it."""
+    def failures(self, *, is_whole: bool) -> Iterator[str]:
+        """Yield why the run failed, most important first; nothing when it did not.
+
+        Args:
+            is_whole: these seeds are meant to strike every named point in every way.
+        """
+        if self.bad:
+            yield f"{len(self.bad)} of {self.seeds} seeds found something wrong"
+        if self.unlike:
+            yield f"{len(self.unlike)} of {self.replayed} seeds gave another digest when lived through again"
+        missing = len(self.unpassed()) + len(self.unstruck())
+        if is_whole and missing:
+            yield f"{missing} named points or pairs of point and act were not reached, and all are asked for (--cover)"
+
+    def lines(self, *, seconds: float, is_whole: bool) -> Iterator[str]:
+        """Say it; what was not reached is told one by one where it is a failure."""
         faults = sum(self.faults.values())
         yield f"{self.seeds} seeds · {self.hours:,.0f} simulated hours · {self.scheduler_hours:,.0f} scheduler-hours"
         spent = f"{seconds:.0f} s, {self.cpu:.0f} s of CPU"
@@ -87,8 +101,11 @@ class Report:
             f"named points: {len(Point) - len(self.unpassed())} of {len(Point)} passed · "
             f"{struck} of {struck + len(self.unstruck())} pairs of point and act struck"
         )
-        for missing in (*self.unpassed(), *self.unstruck()):
-            yield f"  not reached: {missing}"
+        missing = [*self.unpassed(), *self.unstruck()]
+        if is_whole:
+            yield from (f"  not reached: {each}" for each in missing)
+        elif missing:
+            yield f"  not reached: {len(missing)} of them; only a whole run (make sim without SEEDS) is meant to reach all"
         yield from self.claims()
         yield f"replayed: {self.replayed} of {self.seeds} seeds a second time, {len(self.unlike)} differed"
         found = sum(len(outcome.violations) + bool(outcome.error) for outcome in self.bad)

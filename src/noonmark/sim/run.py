@@ -17,7 +17,7 @@ from noonmark.core.model import HOUR, Micros, Occurrence, Query
 from noonmark.sim.bodies import body_of
 from noonmark.sim.checkers import make_checkers
 from noonmark.sim.history import Checker, Violation
-from noonmark.sim.plan import QUIET, Plan, draw
+from noonmark.sim.plan import LENGTH, QUIET, Plan, draw
 from noonmark.sim.world import SimWorld
 
 _CHOSEN_BY_CHANCE = frozenset({"holder"})
@@ -47,7 +47,7 @@ class Outcome:
         return not self.violations and not self.error
 
 
-def run_seed(seed: int, *, length: Micros = 3 * HOUR, kept: frozenset[int] | None = None) -> Outcome:
+def run_seed(seed: int, *, length: Micros = LENGTH, kept: frozenset[int] | None = None) -> Outcome:
     """Draw a seed's plan and live through it.
 
     Args:

@@ -9,21 +9,33 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from noonmark.sim.asking import stoppable, whole
 from noonmark.sim.exhaustive.scenes import SCENES, Scene, scene
 from noonmark.sim.exhaustive.search import Found, search
 from noonmark.sim.exhaustive.story import story
 
+SMALL = -1
+"""The depth of each scene in the test of every change."""
 
+
+@stoppable
 def main(arguments: Sequence[str] | None = None) -> int:
     """Search; 1 when a law was broken."""
     parser = argparse.ArgumentParser(
         prog="python -m noonmark.sim.exhaustive", description="Try every order of the steps of a small world."
     )
     parser.add_argument("scenes", nargs="*", help=f"which worlds (default all): {', '.join(s.name for s in SCENES)}")
-    parser.add_argument("--depth", type=int, help="steps from the beginning (default: each scene's own)")
-    parser.add_argument("--small", action="store_true", help="only as deep as the test of every change")
+    how_deep = parser.add_mutually_exclusive_group()
+    how_deep.add_argument(
+        "--depth", type=_depth, metavar="N", help="steps from the beginning, or small (default: each scene's own)"
+    )
+    how_deep.add_argument("--small", action="store_true", help="only as deep as the test of every change")
     parser.add_argument(
-        "--calm-every", type=int, default=1, metavar="N", help="try the way to the end from each Nth of the last states"
+        "--calm-every",
+        type=whole(least=0),
+        default=1,
+        metavar="N",
+        help="try the way to the end from each Nth of the last states; 0 = only where nothing else can happen",
     )
     chosen = parser.parse_args(arguments)
     try:
@@ -32,11 +44,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error.args[0]))
     is_broken = False
     for each in wanted:
-        depth = chosen.depth or (each.small if chosen.small else each.depth)
+        is_small = chosen.small or chosen.depth == SMALL
+        depth = each.small if is_small else (chosen.depth or each.depth)
         found = search(each, depth=depth, say=_progress, calm_every=chosen.calm_every)
         _report(each, found)
         is_broken = is_broken or found.breach is not None
     return int(is_broken)
+
+
+def _depth(text: str) -> int:
+    return SMALL if text == "small" else whole(most=1_000)(text)
 
 
 def _progress(found: Found) -> None:
@@ -47,11 +64,12 @@ def _progress(found: Found) -> None:
 
 
 def _report(each: Scene, found: Found) -> None:
-    whole = " (every state there is)" if found.is_whole else ""
+    is_all = " (every state there is)" if found.is_whole else ""
+    ways = f"{found.calms} ways to the end, the longest {found.longest_calm / 1e6:g} s"
     _say(
-        f"{each.name}: depth {found.depth}{whole}, {found.states} states, {found.transitions} transitions, "
+        f"{each.name}: depth {found.depth}{is_all}, {found.states} states, {found.transitions} transitions, "
         f"{found.seconds:.1f} s, peak {found.peak_mib:.0f} MiB, "
-        f"{found.calms} ways to the end, the longest {found.longest_calm / 1e6:g} s: "
+        f"{ways if found.calms else 'no way to the end was tried'}: "
         f"{'BROKEN' if found.breach else 'no law broken'}"
     )
     if found.breach is not None:

@@ -7,120 +7,40 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from types import FrameType
 
-from noonmark.core.model import HOUR
-from noonmark.sim.mutants.of_acts import ACT_MUTANTS
-from noonmark.sim.mutants.of_engine import ENGINE_MUTANTS
-from noonmark.sim.mutants.of_records import RECORD_MUTANTS
-from noonmark.sim.mutants.of_rollbacks import ROLLBACK_MUTANTS
-from noonmark.sim.mutants.of_rules import RULE_MUTANTS
-from noonmark.sim.mutants.of_stores import STORE_MUTANTS
-from noonmark.sim.mutants.plant import Mutant, planted
-from noonmark.sim.plan import draw
-from noonmark.sim.run import run_seed
-
-MUTANTS: tuple[Mutant, ...] = (
-    *STORE_MUTANTS,
-    *RECORD_MUTANTS,
-    *ACT_MUTANTS,
-    *ENGINE_MUTANTS,
-    *RULE_MUTANTS,
-    *ROLLBACK_MUTANTS,
-)
-SEEDS = 12
-"""How many worlds a bug may live in before it counts as not found."""
-DRAWN = 4000
-"""Among how many plans those worlds are looked for."""
-PATIENCE = 40.0
-"""Seconds of processor time after which a world counts as one that does not come to its end."""
+from noonmark.sim.asking import Team, jobs, processes, stoppable, whole
+from noonmark.sim.mutants.hunt import DRAWN, MUTANTS, SEEDS, Hunt, hunt_at
 
 
-class Stuck(KeyboardInterrupt):
-    """The world does not come to its end; no ``except Exception`` of it may hide that."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hunt:
-    """What came of one mutant: who found it, by which invariant, in the how manieth world."""
-
-    name: str
-    seen_in: str
-    checker: str = ""
-    invariant: str = ""
-    what: str = ""
-    seed: int = -1
-    worlds: int = 0
-
-
-def hunt(mutant: Mutant, *, seeds: int = SEEDS) -> Hunt:
-    """Let seeds live with a bug until somebody finds it."""
-    lived = 0
-    for seed in _fitting(mutant, seeds):
-        lived += 1
-        with planted(mutant):
-            found = _first_finding(seed, int(mutant.hours * HOUR))
-        if found is not None:
-            checker, invariant, what = found
-            return Hunt(
-                name=mutant.name, seen_in=mutant.seen_in, checker=checker, invariant=invariant, what=what, seed=seed,
-                worlds=lived,
-            )  # fmt: skip
-    return Hunt(name=mutant.name, seen_in=mutant.seen_in, worlds=lived)
-
-
-def _fitting(mutant: Mutant, most: int) -> Iterator[int]:
-    found = 0
-    for seed in range(DRAWN):
-        if mutant.needs.fits(draw(seed, length=int(mutant.hours * HOUR))):
-            yield seed
-            found += 1
-            if found == most:
-                return
-
-
-def _first_finding(seed: int, length: int) -> tuple[str, str, str] | None:
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        raise Stuck
-
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE)
-    try:
-        outcome = run_seed(seed, length=length)
-    except Stuck:
-        return "world", "L1", "it does not come to its end"
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
-    if outcome.violations:
-        first = outcome.violations[0]
-        return first.checker, first.invariant, first.what
-    return ("world", "", outcome.error) if outcome.error else None
-
-
+@stoppable
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run; returns 0 when every bug was found."""
-    parser = argparse.ArgumentParser(prog="python -m noonmark.sim.mutants", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m noonmark.sim.mutants", description="Plant one bug after the other, and see who finds it."
+    )
     parser.add_argument("words", nargs="*", help="only bugs whose name holds one of these words")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help=f"worlds for each bug at most (default {SEEDS})")
-    parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count(), help="processes (default: all cores)")
+    parser.add_argument(
+        "--seeds", type=whole(most=DRAWN), default=SEEDS, help=f"worlds for each bug at most (default {SEEDS})"
+    )
+    parser.add_argument("--jobs", type=jobs, default=multiprocessing.cpu_count(), help="processes (default: all cores)")
     asked = parser.parse_args(arguments)
+    for word in asked.words:
+        if not any(word in mutant.name for mutant in MUTANTS):
+            parser.error(f"no bug's name holds {word!r}; there are:\n  " + "\n  ".join(m.name for m in MUTANTS))
     chosen = [
         place
         for place, mutant in enumerate(MUTANTS)
         if not asked.words or any(word in mutant.name for word in asked.words)
     ]
     width = max(len(MUTANTS[place].name) for place in chosen)
-    print(f"{'bug':{width}}  found by       in world  breaks")
+    print(f"{'bug':{width}}  found by       in world  breaks", flush=True)
     missed = 0
-    with ProcessPoolExecutor(asked.jobs) as pool:
-        for result in pool.map(partial(_hunt_at, seeds=asked.seeds), chosen):
+    with Team(processes(asked.jobs, len(chosen))) as team:
+        for future in [team.submit(partial(hunt_at, seeds=asked.seeds), place) for place in chosen]:
+            result: Hunt = future.result()
             missed += not result.checker
             who = result.checker or "NOBODY"
             print(
@@ -129,10 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
     print(f"{len(chosen) - missed} of {len(chosen)} bugs were found")
     return 1 if missed else 0
-
-
-def _hunt_at(place: int, *, seeds: int) -> Hunt:
-    return hunt(MUTANTS[place], seeds=seeds)
 
 
 if __name__ == "__main__":

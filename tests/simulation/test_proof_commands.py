@@ -1,0 +1,274 @@
+"""The commands of the proof refuse what makes no sense, try something or are not green, and end when they are told to."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from noonmark.core.model import HOUR
+from noonmark.sim import plan
+from noonmark.sim.__main__ import main as sim
+from noonmark.sim.asking import HOURS
+from noonmark.sim.exhaustive.__main__ import main as exhaustive
+from noonmark.sim.mutants.__main__ import main as mutants
+from noonmark.sim.seedbook import new_seeds
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from faults.__main__ import main as faults
+from faults.__main__ import verdict
+from faults.figures import Outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = {
+    "noonmark.sim": sim,
+    "noonmark.sim.mutants": mutants,
+    "noonmark.sim.exhaustive": exhaustive,
+    "faults": faults,
+}
+SENSELESS = [
+    ("noonmark.sim", "--seeds abc", "is not A-B"),
+    ("noonmark.sim", "--seeds 9-3", "write 3-9"),
+    ("noonmark.sim", "--seeds -", "is not A-B"),
+    ("noonmark.sim", "--seeds=-5", "is not A-B"),
+    ("noonmark.sim", "--seeds ", "is not A-B"),
+    ("noonmark.sim", "--seeds 0-99999999999", "ask for fewer"),
+    ("noonmark.sim", "--seeds 0 --lossy", "none has a store that loses writes"),
+    ("noonmark.sim", "--hours -1", "too short"),
+    ("noonmark.sim", "--hours 0.5", "at least 0.59 hours (35 minutes)"),
+    ("noonmark.sim", "--hours nan", "is not a number of hours"),
+    ("noonmark.sim", "--hours inf", "is not a number of hours"),
+    ("noonmark.sim", "--hours 1e9", "too long"),
+    ("noonmark.sim", "--jobs 0", "at least 1"),
+    ("noonmark.sim", "--jobs 100000", "at most 256"),
+    ("noonmark.sim", "--replay -1", "at least 0"),
+    ("noonmark.sim", "--replay 3 --seeds 4", "not allowed with"),
+    ("noonmark.sim", "--replay 3 --keep zzz", "nor none"),
+    ("noonmark.sim", "--replay 3 --keep 99999", "no fault is at 99999"),
+    ("noonmark.sim", "--keep 3", "only with --replay"),
+    ("noonmark.sim", "--ledger no/such/folder/file", "there is no folder"),
+    ("noonmark.sim", "--ledger .", "is a folder"),
+    ("noonmark.sim", "--more 100", "needs --ledger"),
+    ("noonmark.sim.mutants", "zzz", "no bug's name holds 'zzz'"),
+    ("noonmark.sim.mutants", "fence zzz", "no bug's name holds 'zzz'"),
+    ("noonmark.sim.mutants", "--seeds 0", "at least 1"),
+    ("noonmark.sim.mutants", "--jobs 0", "at least 1"),
+    ("noonmark.sim.exhaustive", "--depth 0", "at least 1"),
+    ("noonmark.sim.exhaustive", "--depth -3", "at least 1"),
+    ("noonmark.sim.exhaustive", "--depth shallow", "is not a whole number"),
+    ("noonmark.sim.exhaustive", "--calm-every -1", "at least 0"),
+    ("noonmark.sim.exhaustive", "nowhere", "nowhere"),
+    ("faults", "--repeat 0", "at least 1"),
+    ("faults", "--at-once 0", "at least 1"),
+    ("faults", "--cells F99", "unknown: F99"),
+    ("faults", "--stores oracle", "unknown: oracle"),
+    ("faults", "--cells sqlite", "sqlite is a store"),
+    ("faults", "--stores sqlite --cells F1,P1", "P1 is not staged on sqlite"),
+    ("faults", "--stores sqlite,postgres --cells F7", "none of F7 is staged on postgres"),
+    ("faults", "--out no/such/folder/file", "--out"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "words", "said"), SENSELESS, ids=[f"{c} {w}" for c, w, _ in SENSELESS])
+def test_what_makes_no_sense_is_refused_before_anything_is_tried(
+    command: str,
+    words: str,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        COMMANDS[command](words.split(" "))
+    assert ended.value.code == 2
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert not shown.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_for_who_asks_not_for_who_programs(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        COMMANDS[command](["--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert "Rule of the file" not in shown
+    assert "Promise:" not in shown
+    assert "``" not in shown
+
+
+BUSY = {
+    "noonmark.sim": "--seeds 0-999 --jobs 2",
+    "noonmark.sim.mutants": "--jobs 2 --seeds 4000",
+    "noonmark.sim.exhaustive": "",
+    "faults": "--stores sqlite --cells F2,F3 --repeat 50",
+}
+
+
+@pytest.mark.parametrize("command", BUSY)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "asked to end"])
+def test_a_command_that_is_stopped_ends_at_once_in_one_line(
+    command: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    said, blamed = tmp_path / "said", tmp_path / "blamed"
+    # Its own process group and its own folder for files: whatever is left of it can be found.
+    with said.open("wb") as out, blamed.open("wb") as err:
+        running = subprocess.Popen(
+            [sys.executable, "-m", command, *BUSY[command].split()],
+            cwd=ROOT, stdout=out, stderr=err, start_new_session=True, env={**os.environ, "TMPDIR": str(tmp_path)},
+        )  # fmt: skip
+        try:
+            begun = time.monotonic()
+            while not _is_busy(command, running.pid, said, tmp_path) and time.monotonic() < begun + 60:
+                assert running.poll() is None, blamed.read_text()
+                time.sleep(0.05)
+            running_children = _family(running.pid)
+            os.killpg(running.pid, number)  # as a terminal does: everybody hears it
+            asked = time.monotonic()
+            code = running.wait(20)
+            took = time.monotonic() - asked
+        finally:
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
+                running.wait()
+    assert code == 130
+    assert took < 10, "two seconds on a machine of which others want nothing"
+    assert blamed.read_text() == "stopped before the end: this is no verdict\n"
+    assert not [name for name in os.listdir(tmp_path) if name.startswith("noonmark-faults")]
+    end = time.monotonic() + 10
+    while (left := [pid for pid in running_children if _is_alive(pid)]) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not left
+
+
+def _is_busy(command: str, pid: int, said: Path, folder: Path) -> bool:
+    if command == "faults":
+        return any(folder.glob("noonmark-faults-*/*/*"))
+    return bool(said.read_bytes()) if command != "noonmark.sim" else len(_family(pid)) >= 3
+
+
+def _family(pid: int) -> list[int]:
+    """Return all children and their children."""
+    found: list[int] = []
+    for path in Path("/proc").glob(f"{pid}/task/*/children"):
+        for child in map(int, path.read_text(encoding="ascii").split()):
+            found += [child, *_family(child)]
+    return found
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_few_seeds_are_good_though_they_do_not_reach_every_point(capsys: pytest.CaptureFixture[str]) -> None:
+    few = ["--seeds", "3", "--hours", "0.6", "--jobs", "1"]
+    assert sim(few) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line for line in said if "not reached" in line and "a whole run" in line]
+    assert len([line for line in said if "not reached" in line]) == 1
+    assert said[-1].startswith("violations: 0")
+    assert sim([*few, "--cover"]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert len([line for line in said if line.startswith("  not reached: ")]) > 10
+    assert said[-1].startswith("failed: ")
+    assert said[-1].endswith("were not reached, and all are asked for (--cover)")
+
+
+def test_make_demands_every_point_of_whole_runs_only() -> None:
+    for words, is_demanded in (([], True), (["SEEDS=1000-1005"], False), (["HOURS=3"], False)):
+        shown = subprocess.run(
+            ["make", "--dry-run", "-o", ".venv/.ready", "sim", *words],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        assert "noonmark.sim" in shown
+        assert ("--cover" in shown) is is_demanded, words
+
+
+def test_a_replayed_world_is_the_one_that_was_lived_through(capsys: pytest.CaptureFixture[str]) -> None:
+    assert int(HOURS * HOUR) == plan.LENGTH
+    assert plan.draw(17) == plan.draw(17, length=plan.LENGTH)
+    assert sim(["--replay", "17"]) == 0
+    shown = capsys.readouterr().out
+    assert f"with {len(plan.draw(17).faults)} of {len(plan.draw(17).faults)} faults" in shown
+    assert f"--hours {HOURS:g}" in shown
+
+
+def test_new_seeds_are_those_after_the_last_of_the_ledger(tmp_path: Path) -> None:
+    book = tmp_path / "seeds.jsonl"
+    first = new_seeds(book, scheduler_hours=50, length=HOUR)
+    assert first[0] == 500
+    assert first == list(range(500, 500 + len(first)))
+    replicas = [plan.draw(seed, length=HOUR).replicas for seed in first]
+    assert sum(replicas[:-1]) < 50 <= sum(replicas)
+    lines = [{"asked": asked} for asked in ("0-499", "2000-2099 lossy", "7,9")]
+    book.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert new_seeds(book, scheduler_hours=1, length=HOUR)[0] == 2100
+
+
+def test_more_seeds_go_on_where_the_last_run_ended(tmp_path: Path) -> None:
+    book = tmp_path / "docs" / "seeds.jsonl"
+    book.parent.mkdir()
+    for _ in range(2):
+        assert sim(["--more", "1", "--hours", "0.6", "--jobs", "1", "--ledger", str(book)]) == 0
+    asked = [json.loads(line)["asked"] for line in book.read_text(encoding="utf-8").splitlines()]
+    last = int(asked[0].partition("-")[2])
+    assert asked[1].startswith(f"{last + 1}-")
+
+
+def test_small_is_a_depth(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exhaustive(["one-key", "--depth", "2", "--calm-every", "0"]) == 0
+    assert "depth 2" in (said := capsys.readouterr().out)
+    assert "no way to the end was tried" in said
+
+
+@pytest.mark.parametrize("tried", [0, 1])
+def test_faults_that_were_not_tried_are_not_green(tried: int) -> None:
+    idle = Outcome(cell="F1", store="redis", not_tried="redis is not installed")
+    line, code = verdict([idle, *[Outcome(cell="F1", store="sqlite")] * tried], seconds=3)
+    assert (code, "not" in line) == (1 - tried, True)
+    assert line.startswith(f"{tried} runs, 0 red")
+    red = Outcome(cell="F1", store="sqlite", error="broken")
+    assert verdict([red], seconds=3) == ("1 runs, 1 red, 3 s", 1)
+
+
+def test_a_number_of_examples_that_is_none_is_refused_in_one_line() -> None:
+    asked = [sys.executable, "-m", "pytest", "-q", "-n", "0", "--collect-only", "tests/fuzz"]
+    environment = {**os.environ, "NOONMARK_FUZZ": "abc"}
+    ended = subprocess.run(asked, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 4
+    assert "is 'abc', not a whole number" in ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
+def test_both_languages_tell_the_same_figures_of_the_search() -> None:
+    def figures(page: str) -> list[str]:
+        lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+        return [
+            line for line in lines if line.startswith("| ") and line.count("|") == 7 and any(map(str.isdigit, line))
+        ]
+
+    assert figures("docs/interleavings.md") == figures("docs/zh/interleavings.md") != []
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.zh.md", "docs/proof.md", "docs/zh/proof.md"])
+def test_the_page_names_every_command_of_the_proof(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for command in ("make sim", "make mutants", "make faults", "make nightly", "noonmark simulate"):
+        assert command in text
+    named = set(re.findall(r"^make ([a-z-]+)", text, re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert named <= targets
