@@ -82,12 +82,27 @@ PIECES = (
         "*",
         "\\",
         ";",
+        ",",
+        "%3B",
+        "%20",
+        "%3D",
+        "%26",
+        "password=",
+        "＝",
     ),
 )
 rests = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
 logins = st.sampled_from(("", f"u:{SECRET}@", f":{SECRET}@", "u@"))
 options = st.sampled_from(
-    ("", f"?password={SECRET}", f"?ssl_password={SECRET}&timeout=x", f"?sentinel_password={SECRET}")
+    (
+        "",
+        f";password={SECRET}",
+        f"%20password%3D{SECRET}",
+        f"password:%20{SECRET}",
+        f"?password={SECRET}",
+        f"?ssl_password={SECRET}&timeout=x",
+        f"?sentinel_password={SECRET}",
+    )
 )
 
 
@@ -105,11 +120,27 @@ options = st.sampled_from(
 @example(rest="h?timeout=" + "9" * 400, login="", option="")
 @example(rest="h/\ud800?namespace=\ud800", login="", option="")
 @example(rest="\u2100/x", login="", option="")
+@example(rest="%99999", login="", option="")
+@example(rest="h?timeout=5", login="", option=f";password={SECRET}")
+@example(rest="a,b,c?timeout=5", login="", option=f"%20password%3D1%20{SECRET}")
+@example(rest="h", login="", option=f"?tls=password＝{SECRET}")
+@example(rest="a,b,c?session=5", login="", option=f",token:{SECRET}")
+@example(rest="a,b,c/x;password=", login="", option=SECRET)
 def test_any_url_is_an_address_or_refused_without_its_password(kind: str, rest: str, login: str, option: str) -> None:
     scheme, read = READERS[kind]
     url = f"{scheme}://{login}{rest}{option}"
     _, said = read_or_refused(100_000, lambda: read(url), (StoreUrlError, LockUrlError))
     assert SECRET not in said
+
+
+@pytest.mark.parametrize("kind", sorted(READERS.keys() - {"sqlite locks"}))
+@pytest.mark.parametrize("rest", ["", "/0", ",b,c", ",b,c/x", "[", "?timeout=5"])
+def test_a_login_without_its_at_and_host_is_never_quoted(kind: str, rest: str) -> None:
+    scheme, read = READERS[kind]
+    url = f"{scheme}://u:{SECRET}{rest}"
+    _, said = read_or_refused(100_000, lambda: read(url), (StoreUrlError, LockUrlError))
+    assert SECRET not in said
+    assert SECRET not in without_secrets(url)
 
 
 @fuzzing(150)

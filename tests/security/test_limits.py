@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,10 @@ from typing import Any
 import pytest
 
 from noonmark.core import wellformed
+from noonmark.core.conditions import success_fact
+from noonmark.core.decide import slot_name
 from noonmark.core.errors_zh import in_chinese
+from noonmark.core.escalate import alerts_for
 from noonmark.core.model import (
     CALL_LIMIT,
     COUNT_LIMIT,
@@ -23,6 +27,9 @@ from noonmark.core.model import (
     Act,
     Event,
     Fact,
+    FactWrite,
+    Gates,
+    NewOccurrence,
     Note,
     Query,
     Settlement,
@@ -30,7 +37,7 @@ from noonmark.core.model import (
 )
 from noonmark.core.wellformed import TooLarge
 from noonmark.ports.store import Store
-from noonmark.testing.builders import make_activation, make_caller_row, make_worker
+from noonmark.testing.builders import make_activation, make_caller_row, make_end, make_job, make_worker
 
 Write = Callable[[Store, int], object]
 RULE_SHAPE = '{"x": ""}'
@@ -163,6 +170,59 @@ def test_every_store_refuses_one_more_and_says_how_much_is_allowed(store: Store,
         write(store, limit + 1)
     assert len(str(refused.value)) < 300
     assert any("\u4e00" <= sign <= "\u9fff" for sign in in_chinese(str(refused.value)))
+
+
+def _drawn(dice: random.Random, most: int) -> str:
+    """Return a text of some length, in signs of one to four bytes."""
+    sign = dice.choice("x城é🦀")
+    return sign * dice.choice((0, 1, dice.randrange(most), dice.randrange(most), most // len(sign.encode()), most))
+
+
+def _accepted(dice: random.Random) -> NewOccurrence:
+    """Return a row that every store accepts, as long as it may be more often than not."""
+    while True:
+        row = make_caller_row(
+            "a",
+            job=_drawn(dice, NAME_LIMIT) or "job",
+            identity=_drawn(dice, NAME_LIMIT) or "i",
+            subject=_drawn(dice, NAME_LIMIT),
+            business_date=_drawn(dice, NAME_LIMIT),
+            at=1_000 * SECOND,
+        )
+        try:
+            wellformed.check_rows([row])
+        except TooLarge:
+            continue
+        if len((row.job + row.subject + row.business_date).encode()) > NAME_LIMIT:
+            return row
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_row_is_accepted_can_be_waited_for_and_can_succeed(store: Store, seed: int) -> None:
+    new = _accepted(random.Random(seed))
+    job = replace(make_job("job"), name=new.job)
+    store.activate("j", [make_activation(new.job, effective_at=0)], actor="t", at=999 * SECOND)
+    store.activate("k", [make_activation("after", effective_at=0)], actor="t", at=999 * SECOND)
+    store.heartbeat(make_worker("w1"), 60 * SECOND, at=999 * SECOND)
+    (added,) = store.add("a", [replace(new, gated=True)], at=1_000 * SECOND)
+    store.add("b", [make_caller_row("b", job="after", gated=True, at=1_000 * SECOND)], at=1_000 * SECOND)
+    runnable = {new.job: 60 * SECOND, "after": 60 * SECOND}
+    rows = store.take("t", "w1", limit=2, runnable=runnable, look_lease=5 * SECOND, at=1_000 * SECOND).rows
+    (row,) = (row for row in rows if row.id == added.id)
+    (look,) = (row for row in rows if row.id != added.id)
+    name = success_fact(job, row)
+    waits = make_end(look, Event.PARK, due_at=9_000 * SECOND, gates=Gates(revision=1, facts={name: 0}), code="x")
+    begins = make_end(row, Event.START, gates=Gates(revision=1, slot=slot_name(job, row)), lease=60 * SECOND, code="x")
+    parked, begun = store.settle("p", "w1", [waits, begins], at=1_001 * SECOND)
+    assert (parked.outcome, begun.outcome, begun.state) == ("applied", "applied", State.RUNNING)
+    alerts = alerts_for(job, row, Event.SUCCEED, "succeeded", {}, is_open=True)
+    facts = (FactWrite(name=name, value=True, actor=row.run_id),)
+    ends = replace(make_end(row, Event.SUCCEED, facts=facts, alerts=alerts), fence=begun.fence or row.fence)
+    (ended,) = store.settle("s", "w1", [ends], at=1_002 * SECOND)
+    assert (ended.outcome, ended.state) == ("applied", State.SUCCESS)
+    assert store.facts([name])[name].is_set
+    woken = store.take("u", "w1", limit=2, runnable=runnable, look_lease=5 * SECOND, at=1_002 * SECOND).rows
+    assert [row.id for row in woken] == [look.id]
 
 
 def refused_by(store: Store, verb: str) -> None:

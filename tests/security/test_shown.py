@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+import traceback
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 from noonmark.core import shown
 from noonmark.core.model import AlertWrite
 from noonmark.core.reasons import sentence
+from noonmark.core.urls import without_quoted_secrets, without_secrets
 from noonmark.engine.alerts import say_alerts
 from noonmark.explain import render
+from noonmark.explain.fragments import short_error
 from noonmark.faces.cli.logs import JsonLines, Plain
 from noonmark.testing.builders import make_job, make_row
 
@@ -25,9 +28,24 @@ NAMES = (
     "password", "PASSWORD", "db_password", "dbPassword", "passwd", "pwd", "passphrase", "token", "accessToken",
     "X-Auth-Token", "refresh_tokens", "secret", "client_secret", "clientSecret", "api_key", "apiKey", "API-KEY", "apikey",
     "x-api-key", "secret_key", "private_key", "access_key", "Authorization", "proxy_authorization", "credentials",
-    "Cookie", "auth",
+    "Cookie", "auth", "密码", "数据库密码", "旧密碼", "口令", "API密钥", "访问令牌", "refresh令牌", "私钥", "凭证", "密码值",
+    "ｐａｓｓｗｏｒｄ", "Ａｐｉ＿ｋｅｙ",
 )  # fmt: skip
-PLAIN = ("key", "author", "monkey", "keyboard", "tokenizer", "compass", "passenger", "id", "secretary_name", "subject")
+PLAIN = (
+    "key",
+    "author",
+    "monkey",
+    "keyboard",
+    "tokenizer",
+    "compass",
+    "passenger",
+    "id",
+    "secretary_name",
+    "subject",
+    "公钥",
+    "令牌数",
+    "密码错误",
+)
 
 TEXTS = (
     "password={}",
@@ -50,6 +68,23 @@ TEXTS = (
     "token: {{'a': '{}'}}",
     "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----",
     "-----BEGIN PRIVATE KEY-----\n{}",
+    "password：{}",
+    "ｐａｓｓｗｏｒｄ＝{}",
+    "PASSWORD={} İ",
+    "password => {}",
+    "token「{}」",
+    "密码：{}",
+    "请检查数据库密码：{}，然后重试",
+    "口令={}",
+    "密码为：“{}”",
+    "【密码】{}",
+    "访问令牌（{}）",
+    "字" * 70 + "密码" + "字" * 47 + "口令：{}",
+    "postgresql：／／ann：{}＠db/x",
+    "Authorization： Bearer　{}",
+    '返回 {{"密码": "{}"}} 了',
+    'sent {{"\\u5bc6\\u7801": "{}"}} there',
+    "run --密码 {} now",
 )
 SHAPES = (
     "sk-proj-abcdefgh1234567890", "sk-ant-api03-abcdefgh1234567890", "AKIAIOSFODNN7EXAMPLE",
@@ -119,6 +154,8 @@ def test_keys_of_well_known_shapes_are_hidden_wherever_they_stand(key: str) -> N
         "key=job:2026-11-28 attempt=2",
         "https://medium.com/@ann/post",
         "a@b.c",
+        "令牌数：4096，密码错误：第 3 次",
+        "２０２６年：公钥“ａ”没有变化",
     ],
 )
 def test_plain_text_stays_as_it_is(text: str) -> None:
@@ -127,7 +164,22 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["password=" * 1000, "://" * 3000, "eyJ" * 3000, "sk-" * 3000, '{"' * 4000, "token: " * 1500, "a." * 4000 + "key"],
+    [
+        "password=" * 1000,
+        "://" * 3000,
+        "eyJ" * 3000,
+        "sk-" * 3000,
+        '{"' * 4000,
+        "token: " * 1500,
+        "a." * 4000 + "key",
+        "密码" * 4000,
+        "密码：" * 3000,
+        "token「" * 3000,
+        "密" * 9000,
+        "\\u5bc6" * 3000,
+        "：／／" * 3000,
+        "ｋｅｙ" * 3000,
+    ],
 )
 def test_hiding_takes_bounded_time_whatever_the_text(text: str) -> None:
     begun = time.process_time()
@@ -206,3 +258,35 @@ def test_an_alert_says_no_secret_and_is_one_line(caplog: pytest.LogCaptureFixtur
 
 def test_the_sentence_of_a_reason_has_no_secret() -> None:
     assert SECRET not in sentence("failed_final", {"error": f"login failed: password={SECRET}", "attempts": 2})
+
+
+@pytest.mark.parametrize("driver", [*DRIVERS, "\u200b"])
+def test_what_drives_a_terminal_is_written_out_in_sentences_too(driver: str) -> None:
+    told = sentence("failed_final", {"error": f"red{driver}alert", "attempts": 2})
+    assert driver not in told
+    assert "red\\" in told
+
+
+def test_the_line_of_an_error_names_its_type_whatever_the_job_wrote_behind_it() -> None:
+    said = "bad\nall is well\nSUCCESS"
+    chain = ""
+    try:
+        try:
+            raise KeyError("first")
+        except KeyError as first:
+            raise ValueError(said) from first
+    except ValueError as error:
+        chain = "".join(traceback.format_exception(error))
+    assert short_error(chain) == "ValueError: bad"
+    assert short_error(chain[chain.rindex("  File") - 30 :]) == "ValueError: bad", "where the tail only was kept"
+    assert short_error("exit code 3") == "exit code 3"
+    assert short_error("first\nlast") == "first"
+    assert short_error("") == "?"
+
+
+@pytest.mark.parametrize("url", ["[" * 50_000, "pass" * 20_000, "a:" * 25_000, "x://" + "a:" * 25_000, "=" * 50_000])
+def test_hiding_in_a_url_takes_bounded_time_whatever_it_is(url: str) -> None:
+    begun = time.process_time()
+    without_secrets(url)
+    without_quoted_secrets(url)
+    assert time.process_time() - begun < 2

@@ -15,32 +15,41 @@ from functools import lru_cache
 from itertools import product
 
 from noonmark.core import keys
-from noonmark.core.model import KEY_LIMIT, Condition, FlagSet, Job, Occurrence, OnEvent
+from noonmark.core.model import FACT_LIMIT, KEY_LIMIT, NAME_LIMIT, Condition, FlagSet, Job, Occurrence, OnEvent
 
 _FLAG = "flag:"
 _SUCCESS = "success:"
 _LOCK = "lock:"
+_SHOWN = 100
 
 
 def fact_name(condition: Condition, job: Job, row: Occurrence) -> str:
     """Return the name of the fact that answers ``condition`` for this occurrence.
 
     Raises:
-        TemplateProblem: the condition's template uses a name that this occurrence does not bind.
+        TemplateProblem: the condition's template uses a name that this occurrence does not bind, or gives a longer name
+            than any fact can have.
     """
     if isinstance(condition, FlagSet):
-        return _FLAG + _rendered(condition.flag, job, row)
+        return _kept(_FLAG + _rendered(condition.flag, job, row), condition.flag)
     name, subject = _upstream(condition.job)
-    return _success(name, _rendered(subject, job, row), _rendered(condition.date, job, row))
+    return _kept(_success(name, _rendered(subject, job, row), _rendered(condition.date, job, row)), condition.job)
 
 
 def lock_fact(job: Job, row: Occurrence) -> str:
     """Return the name of the fact that stands for the job's outside lock, "" when it has none.
 
     Raises:
-        TemplateProblem: the lock's name uses a name that this occurrence does not bind.
+        TemplateProblem: the lock's name uses a name that this occurrence does not bind, or is empty or too long for it.
     """
-    return "" if job.lock is None else _LOCK + _rendered(job.lock.name, job, row)
+    if job.lock is None:
+        return ""
+    name = _rendered(job.lock.name, job, row)
+    if not name:
+        raise keys.TemplateProblem(
+            f'template "{job.lock.name}" gives no name for a lock here; write some text beside it'
+        )
+    return _kept(_LOCK + name, job.lock.name)
 
 
 def freed_fact(lock: str) -> str:
@@ -90,6 +99,23 @@ def upstream_job(condition: Condition) -> tuple[str, str]:
 def _success(job: str, subject: str, date: str) -> str:
     # Neither a job's name nor a date holds a colon, so the subject in the middle may.
     return f"{_SUCCESS}{job}:{subject}:{date}"
+
+
+def _kept(name: str, template: str) -> str:
+    """Let a name through that a store can keep; one that is too long would take the whole batch of looks along."""
+    if len(name) * 4 <= FACT_LIMIT:  # a character has four bytes at most
+        return name
+    size = len(name.encode("utf-8", "surrogatepass"))
+    if size > FACT_LIMIT:
+        raise keys.TemplateProblem(_too_long(template, f"{size} bytes, more than {FACT_LIMIT}"))
+    if name.startswith(_FLAG) and len(name) > NAME_LIMIT:  # nobody could set it
+        raise keys.TemplateProblem(_too_long(template, f"{len(name)} characters, more than {NAME_LIMIT}"))
+    return name
+
+
+def _too_long(template: str, size: str) -> str:
+    shown = template if len(template) <= _SHOWN else template[:_SHOWN] + "…"
+    return f'template "{shown}" gives a name of {size}; use an id or a digest of the long value'
 
 
 def _upstream(text: str) -> tuple[str, str]:

@@ -166,6 +166,18 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r'template (".*") cannot be read: (.+); a brace as such is written \{\{ or \}\}',
         r"模板 \1 无法读取：\2；花括号本身写作 {{ 或 }}",
     ),
+    (
+        r'template (".*") gives a name of (\d+) bytes, more than (\d+); use an id or a digest of the long value',
+        r"模板 \1 得到的名称有 \2 字节，超过 \3；请改用编号，或用长值的摘要",
+    ),
+    (
+        r'template (".*") gives a name of (\d+) characters, more than (\d+); use an id or a digest of the long value',
+        r"模板 \1 得到的名称有 \2 个字符，超过 \3；请改用编号，或用长值的摘要",
+    ),
+    (
+        r'template (".*") gives no name for a lock here; write some text beside it',
+        r"模板 \1 在这里得不到锁的名称；请在旁边写些文字",
+    ),
     (r'template (".*"): conversions such as (\S+) are not allowed', r"模板 \1：不允许 \2 这样的转换"),
     (
         r'template (".*"): (\{.*\}) is not a name; allowed are (.+) and bare names of subject, params and event',
@@ -204,6 +216,10 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     (
         r"the path has %-signs that spell no UTF-8; write % itself as %25",
         "路径中的 % 不是 UTF-8 编码；% 本身请写成 %25",
+    ),
+    (
+        r"the URL has %-signs that spell no UTF-8; write % itself as %25",
+        "URL 中的 % 不是 UTF-8 编码；% 本身请写成 %25",
     ),
     (
         r"a memory:// store has no name and no options: each one is its own; write memory:// or (\S+)",

@@ -124,6 +124,10 @@ LOCK_ERRORS: tuple[tuple[str, str], ...] = (
     (r"the URL cannot be read: (.+)", r"无法读取该 URL：\1"),
     (r"(\S+) cannot be read: Invalid IPv6 URL", r"无法读取 \1：IPv6 地址不正确"),
     (r"(\S+) cannot be read: (.+)", r"无法读取 \1：\2"),
+    (
+        r"(\S+) cannot be read; it has %-signs that spell no UTF-8; write % itself as %25",
+        r"无法读取 \1：其中的 % 不是 UTF-8 编码；% 本身请写成 %25",
+    ),
     (r'(\S+) has a "#", which begins nothing here; write it as %23', r"\1 含有“#”，它在此处没有意义；请写成 %23"),
     (
         r"the lock URL has a character that cannot be seen; write it anew, or as %XX",

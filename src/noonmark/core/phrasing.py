@@ -15,7 +15,7 @@ from typing import Any
 from noonmark.core import times
 from noonmark.core.conditions import fact_subject
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND
-from noonmark.core.shown import redacted
+from noonmark.core.shown import printable, redacted, written_out
 
 TEXT_LIMIT = 300
 
@@ -66,9 +66,10 @@ def _filled(text: str, detail: Mapping[str, Any], lang: str, zone: str) -> tuple
 
 
 def _text(value: Any, _lang: str, _zone: str) -> str:
-    line = " ".join(redacted(str(value)).split()) if value is not None else ""
-    if not line.isprintable():  # a job's text must not drive the terminal of whoever reads it
-        line = "".join(character for character in line if character.isprintable())
+    # a job's text must not drive the terminal of whoever reads it: written out, it still tells what was there
+    line = " ".join(printable(redacted(str(value))).split()) if value is not None else ""
+    if not line.isprintable():
+        line = "".join(sign if sign.isprintable() else written_out(sign) for sign in line)
     line = line if len(line) <= TEXT_LIMIT else f"{line[:TEXT_LIMIT]}…"
     return line.rstrip(".。")
 

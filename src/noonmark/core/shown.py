@@ -10,16 +10,47 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Callable, Mapping
 from typing import Any
 
 HIDDEN = "***"
 DEPTH_LIMIT = 50
 """Values nested deeper than this are hidden whole: nobody reads them, and nobody can say what is in them."""
 
+# --- signs that say the same -----------------------------------------------------------------------
+
+
+class _Plain(dict[int, str]):
+    """Sign -> the plain one that it stands for, where that is one sign: places in a text stay the same places."""
+
+    def __missing__(self, number: int) -> str:
+        sign = chr(number)
+        plain = unicodedata.normalize("NFKC", sign)
+        found = plain if len(plain) == 1 else sign
+        if number < 65536:
+            self[number] = found
+        return found
+
+
+_PLAIN = _Plain({ord(sign): sign for sign in "（）"} | {ord(sign): '"' for sign in "“”„«»"} | {ord("∶"): ":"})
+"""Full-width brackets stay: what stands in them behind a name is its value, in round ones it is a remark."""
+
+
+def _plain(text: str) -> str:
+    """Return a text of the same length with plain signs for full-width ones, in which secrets are looked for."""
+    return text if text.isascii() else text.translate(_PLAIN)
+
+
+def _small(text: str) -> str:
+    """Return the text in small letters, sign for sign: a sign whose small form is two stays."""
+    small = text.lower()
+    return small if len(small) == len(text) else "".join(s if len(s.lower()) != 1 else s.lower() for s in text)
+
+
 # --- names of secrets ------------------------------------------------------------------------------
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[\u3400-\u9fff]+")
 _SECRET_WORDS = frozenset(
     [
         "password",
@@ -35,6 +66,28 @@ _SECRET_WORDS = frozenset(
         "cookie",
     ]
 )
+_CHINESE = (
+    *(
+        "密码",
+        "密碼",
+        "口令",
+        "密钥",
+        "密鑰",
+        "密匙",
+        "金钥",
+        "金鑰",
+        "令牌",
+        "私钥",
+        "私鑰",
+        "凭证",
+        "憑證",
+        "凭据",
+        "憑據",
+    ),
+    *("授权码", "授權碼", "通行码", "通行碼", "秘钥", "秘鑰"),
+)
+_CHINESE_NAME = re.compile(rf"(?:{'|'.join(_CHINESE)})[是为為值串]?\Z")
+"""The word itself, or what asks for its value; a name that goes on (令牌数, 密码错误) speaks of something else."""
 _PLURALS = frozenset(f"{word}s" for word in _SECRET_WORDS)
 _SECRET_KEYS = frozenset(["api", "access", "private", "secret", "signing", "encryption", "session", "account", "auth"])
 """``key`` alone is the key of an occurrence; behind one of these words it opens something."""
@@ -47,12 +100,17 @@ def is_secret_name(name: str) -> bool:
 
 def _kind_of(name: str) -> str:
     """Return "whole" where the name is that of a secret, "part" where it speaks of one (token_count), else ""."""
-    words = [word.lower() for word in _WORDS.findall(name[-200:])]
+    words = [word.lower() for word in _WORDS.findall(_plain(name[-200:]))]
     found = ""
     for index, word in enumerate(words):
         is_last = index == len(words) - 1
         is_key = word in ("key", "keys") and index > 0 and words[index - 1] in _SECRET_KEYS
-        if is_key or word in _SECRET_WORDS or word.endswith(("password", "passwd", "secret", "token", "apikey")):
+        if (
+            is_key
+            or word in _SECRET_WORDS
+            or word.endswith(("password", "passwd", "secret", "token", "apikey"))
+            or (not word.isascii() and _CHINESE_NAME.search(word))
+        ):
             found = "whole" if is_last else found or "part"
         elif word in _PLURALS:
             found = found or "part"
@@ -99,12 +157,20 @@ def _redacted_items(items: list[Any] | tuple[Any, ...], depth: int) -> list[Any]
 
 # --- text ------------------------------------------------------------------------------------------
 
-_ROOT = re.compile(r"pass|pwd|secret|token|auth|credential|cookie|key")
+_ESCAPED = "|".join("".join(rf"\\{{1,4}}u{ord(sign):04x}" for sign in word) for word in _CHINESE)
+"""As JSON writes it where only ASCII may stand."""
+_ROOT = re.compile(rf"pass|pwd|secret|token|auth|credential|cookie|key|{'|'.join(_CHINESE)}|{_ESCAPED}")
+_NAME_LIMIT = 50
+_OPENS, _CLOSES = "「『【〔（《〈", "」』】〕）》〉"
 _NAME_BEFORE = re.compile(r"[\w.-]{0,60}\Z")
-_NAME_AFTER = re.compile(r"""(?P<name>[\w.-]{0,50})\\{0,4}["']?(?P<sep>\s{0,3}[:=]\s{0,3}|[ ]{1,3})?""")
+_NAME_AFTER = re.compile(
+    r"""(?P<name>[\w.-]{0,50})\\{0,4}["'」』〕）》〉]?"""
+    r"""(?P<sep>】?\s{0,3}(?:=>|[:=→])\s{0,3}|\s{0,3}(?=[「『【〔（《〈])|】\s{0,3}|[ ]{1,3})?"""
+)
 _VALUE = re.compile(
     r"""(?P<quote>\\{1,4}")[^"\\]{0,4000}(?:\\{1,4}")?|(?P<q>["'])(?:(?!(?P=q))[^\\\n]|\\.){0,4000}(?P=q)?"""
-    r"""|[\[{(][^\n]{0,4000}|(?:(?:bearer|basic|digest|token)\s{1,3})?[^\s,;&}\])"'<>]{1,4000}""",
+    r"""|(?P<open>[「『【〔（《〈])[^\n」』】〕）》〉]{0,4000}(?P<close>[」』】〕）》〉]?)"""
+    r"""|[\[{(][^\n]{0,4000}|(?:(?:bearer|basic|digest|token)\s{1,3})?[^\s,;&}\])"'<>。、」』】〕）》〉]{1,4000}""",
     re.IGNORECASE,
 )
 _CREDENTIALS_IN_URL = re.compile(
@@ -140,44 +206,71 @@ def redacted(text: str) -> str:
         else:
             kept = redacted_value(plain)
             return text if kept == plain else json.dumps(kept, ensure_ascii=False)
-    text = _PEM.sub(HIDDEN, text)
-    if "://" in text:
-        text = _CREDENTIALS_IN_URL.sub(f"://{HIDDEN}@", text)
-    text = _without_named(text)
+    plain = _plain(text)
+    text, plain = _hidden(_PEM, text, plain)
+    if "://" in plain:
+        text, plain = _hidden(_CREDENTIALS_IN_URL, text, plain, lambda _: f"://{HIDDEN}@")
+    text, plain = _without_named(text, plain)
     # Looking for plain parts first: a table of a million rows is shown, too.
-    if "bearer" in text.lower():
-        text = _BEARER.sub(rf"\1{HIDDEN}", text)
-    return _SHAPES.sub(HIDDEN, text) if any(mark in text for mark in _SHAPE_MARKS) else text
+    if "bearer" in plain.lower():
+        text, plain = _hidden(_BEARER, text, plain, lambda found: f"{found[1]}{HIDDEN}")
+    return _hidden(_SHAPES, text, plain)[0] if any(mark in plain for mark in _SHAPE_MARKS) else text
 
 
-def _without_named(text: str) -> str:
-    """Hide what follows the name of a secret: ``password=x``, ``"token": "x"``, ``--api-key x``."""
-    plain = text.lower()
-    if len(plain) != len(text):  # a sign whose small form is two: find the names as they are written
-        plain = text
-    pieces: list[str] = []
+def _hidden(
+    pattern: re.Pattern[str], text: str, plain: str, says: Callable[[re.Match[str]], str] = lambda _: HIDDEN
+) -> tuple[str, str]:
+    """Look for the pattern in the plain form of a text, and hide what it finds in both; their places are the same."""
+    if text == plain:
+        told = pattern.sub(says, plain)
+        return told, told
+    return _pieced([(found.start(), found.end(), says(found)) for found in pattern.finditer(plain)], text, plain)
+
+
+def _pieced(spans: list[tuple[int, int, str]], text: str, plain: str) -> tuple[str, str]:
+    """Put what is said into the places of both texts."""
+    if not spans:
+        return text, plain
+    told: list[list[str]] = [[], []]
+    done = 0
+    for start, end, says in spans:
+        told[0] += [text[done:start], says]
+        told[1] += [plain[done:start], says]
+        done = end
+    return "".join([*told[0], text[done:]]), "".join([*told[1], plain[done:]])
+
+
+def _without_named(text: str, plain: str) -> tuple[str, str]:
+    """Hide what follows the name of a secret: ``password=x``, ``"token": "x"``, ``--api-key x``, ``密码：x``."""
+    small = _small(plain)
+    spans: list[tuple[int, int, str]] = []
     done = at = 0
-    while found := _ROOT.search(plain, at):
-        before = _NAME_BEFORE.search(text[max(done, found.start() - 60) : found.start()])
-        after = _NAME_AFTER.match(text, found.start())
+    while found := _ROOT.search(small, at):
+        escaped = found[0].startswith("\\")
+        before = _NAME_BEFORE.search("" if escaped else plain[max(done, found.start() - 60) : found.start()])
+        after = _NAME_AFTER.match(plain, found.end() if escaped else found.start())
         assert before is not None and after is not None, "both match nothing as well"  # noqa: PT018
-        name, sep = before[0] + after["name"], after["sep"] or ""
+        name, sep = before[0] + after["name"], after["sep"]
         at = after.end()
-        kind = _kind_of(name)
-        if not kind or not (sep.strip() or (sep and name.startswith("--"))):  # "the token expired" names no value
-            at = after.end("name")
+        kind = ("part" if name else "whole") if escaped else _kind_of(name)
+        is_said = sep is not None and (sep.strip() or name.startswith("--") or plain[at : at + 1] in _OPENS)
+        if not kind or not is_said:  # "the token expired" names no value
+            # a name as long as this may be cut in the midst of a word
+            is_cut = len(after["name"]) == _NAME_LIMIT
+            at = max(found.end(), after.end("name") - 20) if is_cut else max(found.end(), after.end("name"))
             continue
-        value = _VALUE.match(text, at)
+        value = _VALUE.match(plain, at)
         if value is None:
             continue
-        bare = value[0].strip("\\\"'")
+        bare = value[0].strip("\\\"'" + _OPENS + _CLOSES)
         is_measure = kind == "part" and bare.replace(".", "", 1).isdigit()
         if not is_measure and bare not in ("", "null", "None", "true", "false", "True", "False", HIDDEN):
             quote = value["quote"] or value["q"] or ""
-            pieces += [text[done:at], f"{quote}{HIDDEN}{quote}"]
+            says = f"{value['open']}{HIDDEN}{value['close']}" if value["open"] else f"{quote}{HIDDEN}{quote}"
+            spans.append((at, value.end(), says))
             done = value.end()
         at = value.end()
-    return "".join([*pieces, text[done:]])
+    return _pieced(spans, text, plain)
 
 
 # --- terminals -------------------------------------------------------------------------------------
@@ -190,7 +283,7 @@ _DRIVES = re.compile(
 
 def printable(text: str) -> str:
     """Return the text with what would drive a terminal written out (``\\x1b``); lines and tabs stay."""
-    return _DRIVES.sub(_written_out, text)
+    return _DRIVES.sub(lambda match: written_out(match[0]), text)
 
 
 def one_line(text: str) -> str:
@@ -214,8 +307,9 @@ def json_text(value: Any, *, ascii_only: bool = False) -> str:
     return _DRIVES.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
-def _written_out(match: re.Match[str]) -> str:
-    number = ord(match[0])
-    if match[0] == "\r":
+def written_out(sign: str) -> str:
+    """Return what is written for a sign that is not to be shown as it is: ``\\x1b``."""
+    number = ord(sign)
+    if sign == "\r":
         return "\\r"
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 65536 else f"\\U{number:08x}"

@@ -1,6 +1,6 @@
 """Templates over named values: from names and values to a text that no other values give.
 
-Promise: for one template, two different inputs never give the same text, no text is longer than ``KEY_LIMIT``, and
+Promise: for one template, two different inputs never give the same text, no key is longer than ``KEY_LIMIT``, and
 a template can reach nothing but the closed set of names.  Rule of the file: values are looked up by name in a flat
 mapping; no attribute, index, conversion or nested field is ever followed.
 
@@ -68,7 +68,8 @@ def render(template: str, names: Mapping[str, object], *, default: str | None = 
         template: text with ``{name}`` fields; dates take a format of fixed-width numbers, ``{business_date:%Y%m}``.
         names: values by dotted name (``event.id``, ``params.channel``, ``job``); ``scheduled_for`` in UTC microseconds.
         default: text for a name that nothing binds; None refuses it.
-        escape: False for names of flags, which must be exactly what the upstream announces, whatever their length.
+        escape: False for names of flags, which must be exactly what the upstream announces; nothing is shortened then,
+            and whoever asks measures it.
 
     Raises:
         TemplateProblem: unreadable template, unknown name, or a value that cannot stand in a key.

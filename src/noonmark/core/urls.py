@@ -22,15 +22,23 @@ _LOCK_SCHEMES = {
     "zookeepers": "zookeeper",
 }
 _SECRET_OPTION = re.compile(
-    r"(?<![\w%.-])((?:[\w.%-]*(?:pass|pwd|secret|token|credential)[\w.%-]*)\s*=\s*)('[^']*'|[^&\s]+)", re.IGNORECASE
+    r"(?<![\w%.-])((?:[\w.%-]*(?:pass|pwd|secret|token|credential)[\w.%-]{0,64}?)\s*(?:[=＝]|%3d)\s*)('[^']*'|[^&\s]+)",
+    re.IGNORECASE,
 )
 """``password=x`` and its kin, in a query string or in libpq's key=value form."""
+_SECRET_QUOTED = re.compile(
+    r"(?<![\w%.-])((?:[\w.%-]*(?:pass|pwd|secret|token|credential)[\w.%-]{0,64}?)\s*(?:[=:＝：]|%3[ad])\s*)"
+    r"(?!…).+?(?= is not possible| means nothing| cannot be read|\"|$)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""The same inside a sentence that quotes one value of a URL: separators that mean nothing there do not part it."""
 CUT_PASSWORD = (
     "this URL cannot be read; special characters in a user name or a password have to be percent-encoded:"
     " %2F for /, %3F for ?, %23 for #, %40 for @"
 )
 """What is said of such a URL that is no good, instead of quoting from it."""
-_LOOSE_CREDENTIALS = re.compile(r"[^\s/:@]+:[^\s@]+@")
+_PLACE = re.compile(r"(?:\[[^\]:]*:[^\]]*\]|[^:]*)(?::[0-9]{0,5})?")
+_LOOSE_CREDENTIALS = re.compile(r"(?<![^\s/:@])[^\s/:@]+:[^\s@]{1,1024}@")
 """``user:password@`` in what is no URL."""
 
 
@@ -40,14 +48,27 @@ def without_secrets(url: str) -> str:
     # a path that begins at once has no authority, so no credentials: an @ in it is part of a name
     if separator and "@" in rest and not rest.startswith("/"):
         rest = f"***@{rest.rpartition('@')[2]}"
+    if separator and not rest.startswith("/"):
+        place = re.split("[/?#]", rest, maxsplit=1)[0]
+        rest = place_shown(place) + rest[len(place) :]
     elif not separator:
         head = _LOOSE_CREDENTIALS.sub("***@", head)
     return without_secret_options(f"{head}{separator}{rest}")
 
 
+def place_shown(hosts: str) -> str:
+    """Return ``host:port,host:port`` with what can be no port replaced: of ``user:password`` somebody forgot the @host."""
+    return ",".join(text if _PLACE.fullmatch(text) else f"{text.partition(':')[0]}:***" for text in hosts.split(","))
+
+
 def without_secret_options(text: str) -> str:
     """Return a text, such as what a driver says of a URL, with every option that names a secret replaced by ``***``."""
     return _SECRET_OPTION.sub(r"\1***", text)
+
+
+def without_quoted_secrets(said: str) -> str:
+    """Return what is said of a URL that is refused with every ``password=x`` in what it quotes replaced by ``***``."""
+    return _SECRET_QUOTED.sub(r"\1***", said)
 
 
 def may_cut_a_password(url: str) -> bool:

@@ -16,6 +16,7 @@ from noonmark.core.model import (
     CALL_LIMIT,
     COUNT_LIMIT,
     ERROR_LIMIT,
+    FACT_LIMIT,
     INDEX_LIMIT,
     KEY_LIMIT,
     NAME_LIMIT,
@@ -28,6 +29,7 @@ from noonmark.core.model import (
     AlertWrite,
     Event,
     Fact,
+    FactWrite,
     Gates,
     Micros,
     NewOccurrence,
@@ -182,11 +184,20 @@ def _check_sizes(item: Settlement) -> None:
     _short("a name", item.code, NAME_LIMIT)
     _short("a name", item.verdict, NAME_LIMIT)
     if item.facts:
-        check_facts([Fact(name=fact.name, value=fact.value, actor=fact.actor) for fact in item.facts])
+        _check_raised(item.facts)
     if item.alerts:
         _check_alerts(item.alerts)
     if item.gates is not None:
         _check_gates(item.gates)
+
+
+def _check_raised(facts: Sequence[FactWrite]) -> None:
+    """Facts of an outcome: the engine makes their names of the row's own, which must never be what keeps it from ending."""
+    _few("facts of an outcome", facts)
+    for fact in facts:
+        _found_by("the name of the fact", fact.name, limit=FACT_LIMIT)
+        _short("the actor", fact.actor, NAME_LIMIT)
+        _check_value("the value of the fact", fact.value)
 
 
 def _check_alerts(alerts: Sequence[AlertWrite]) -> None:
@@ -194,18 +205,18 @@ def _check_alerts(alerts: Sequence[AlertWrite]) -> None:
     for alert in alerts:
         _short("the name of the job", alert.job, NAME_LIMIT)
         _short("a name", alert.kind, NAME_LIMIT)
-        _found_by("job and kind of the alert", alert.job, alert.kind)
+        _found_by("job and kind of the alert", alert.job, alert.kind, limit=FACT_LIMIT)
         _short("a name", alert.code, NAME_LIMIT)
         _small("the detail", json.dumps(dict(alert.detail), ensure_ascii=False, default=str))
 
 
 def _check_gates(gates: Gates) -> None:
     """What is waited for is kept, too: a fact by its first reference, a slot by whoever occupies it."""
-    _found_by("the name of the slot", gates.slot)
+    _found_by("the name of the slot", gates.slot, limit=FACT_LIMIT)
     if gates.facts:
         _few("facts of an outcome", gates.facts)
         for name in gates.facts:
-            _found_by("the name of the fact", name)
+            _found_by("the name of the fact", name, limit=FACT_LIMIT)
 
 
 def check_act(wish: Act, request_id: str = "") -> None:
@@ -218,13 +229,11 @@ def check_act(wish: Act, request_id: str = "") -> None:
     if wish.kind not in ACTS:
         raise ValueError(f"no such act: {wish.kind!r}; there are {', '.join(sorted(ACTS))}")
     check_call(request_id)
-    if wish.epochs:
-        _few("rollbacks of an act", wish.epochs)
+    _few("rollbacks of an act", wish.epochs or ())
     _short("the note or reason", wish.reason, NOTE_LIMIT)
     _short("the actor", wish.actor, NAME_LIMIT)
     _short("the name of the job", wish.job or "", NAME_LIMIT)
     _short("the key", wish.key or "", KEY_LIMIT)
-    _few("rollbacks in one call", wish.epochs or ())
     _check_passed(wish.passed)
     check_rows(wish.adds)
 
@@ -250,8 +259,12 @@ def check_facts(facts: Sequence[Fact], request_id: str = "") -> None:
     for fact in facts:
         _short("the name of the flag", fact.name, NAME_LIMIT)
         _short("the actor", fact.actor, NAME_LIMIT)
-        if fact.value is not None and not isinstance(fact.value, (bool, int, float)):
-            _small("the value of the flag", json.dumps(fact.value, ensure_ascii=False))
+        _check_value("the value of the flag", fact.value)
+
+
+def _check_value(what: str, value: object) -> None:
+    if value is not None and not isinstance(value, (bool, int, float)):
+        _small(what, json.dumps(value, ensure_ascii=False))
 
 
 def check_worker(worker: WorkerInfo) -> None:
@@ -316,12 +329,12 @@ def _short(what: str, text: str, limit: int) -> None:
         _found_by(what, text)
 
 
-def _found_by(what: str, *texts: str) -> None:
+def _found_by(what: str, *texts: str, limit: int = INDEX_LIMIT) -> None:
     """Measure in bytes what is found by an index."""
     if sum(map(len, texts)) > _SURELY_FOUND:
         size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-        if size > INDEX_LIMIT:
-            raise TooLarge(f"{what}: {size} bytes, more than {INDEX_LIMIT}; write less, or store it elsewhere")
+        if size > limit:
+            raise TooLarge(f"{what}: {size} bytes, more than {limit}; write less, or store it elsewhere")
 
 
 def _small(what: str, text: str) -> None:

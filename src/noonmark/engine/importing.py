@@ -8,8 +8,10 @@ Rule of the file: only verbs of the port; every change is a person's act, one tr
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +66,7 @@ class Step:
 
 
 class Importer:
-    """One import into one store; it remembers what it did, or would have done, so that a file may say a thing twice.
+    """One import into one store; a file may say a thing twice, for a trial run remembers what it would have done.
 
     Args:
         store: into which.
@@ -74,17 +76,29 @@ class Importer:
     def __init__(self, store: Store, origin: str) -> None:
         self._store = store
         self._origin = origin
-        self._done: set[int] = set()  # hashes of what stands as SUCCESS by now: identities and keys
+        self._done: Container[int] = ()  # hashes of what would stand as SUCCESS by now: identities and keys
 
     def plan(self, outcomes: Iterable[Outcome]) -> Counter[str]:
         """Return how many outcomes would end how; nothing is written."""
-        return Counter(self._step(outcome).what for outcome in outcomes)
+        with closing(_Remembered()) as done:
+            self._done = done
+            try:
+                return Counter(self._planned(outcome, done) for outcome in outcomes)
+            finally:
+                self._done = ()
 
     def carry_out(self, outcomes: Iterable[Outcome], new_request: Callable[[], str], *, actor: str) -> Counter[str]:
         """Enter the outcomes, and return how many ended how (``kept``: somebody else was faster, too)."""
         return Counter(self._carried_out(self._step(outcome), new_request, actor) for outcome in outcomes)
 
     # -- what is to be done -------------------------------------------------------------------------------
+
+    def _planned(self, outcome: Outcome, done: _Remembered) -> str:
+        step = self._step(outcome)
+        if step.what in ("mark", "make"):
+            one: Outcome | Occurrence = outcome if step.row is None else step.row
+            done.add(hash((one.job, one.subject, one.identity)), hash(one.key))
+        return step.what
 
     def _step(self, outcome: Outcome) -> Step:
         if outcome.outcome != SUCCESS:
@@ -94,10 +108,14 @@ class Importer:
             return Step(what="there", outcome=outcome)
         query = Query(job=outcome.job, subject=outcome.subject, identity=outcome.identity, limit=1)
         row = next(iter(self._store.occurrences(query)), None)
+<<<<<<< HEAD
         what, row = self._for_new(outcome) if row is None else self._for_known(outcome, row)
         if what in ("mark", "make"):
             done: Outcome | Occurrence = outcome if row is None else row
             self._done |= {hash((done.job, done.subject, done.identity)), hash(done.key)}
+=======
+        what = self._for_new(outcome) if row is None else self._for_known(row)
+>>>>>>> main
         return Step(what=what, outcome=outcome, row=row)
 
     def _for_new(self, outcome: Outcome) -> tuple[str, Occurrence | None]:
@@ -156,6 +174,7 @@ class Importer:
         return f"{source} of store {self._origin}"
 
 
+<<<<<<< HEAD
 def _is_open(row: Occurrence) -> bool:
     """Return True for a row that waits or is held, under no lease, and does not carry its series on."""
     if row.frontier or row.holder:
@@ -168,6 +187,25 @@ def _is_another_run(outcome: Outcome, row: Occurrence) -> bool:
     """Return True when a row succeeded by a run of its own, beside the one that a worker's journal has."""
     is_by_a_person = row.code == "marked_done" or row.generation > 0
     return bool(outcome.writer) and not is_by_a_person and row.started_at is not None and row.fence != outcome.fence
+=======
+class _Remembered(Container[int]):
+    """Numbers in a temporary file that has no name: a ledger may have more of them than there is memory."""
+
+    def __init__(self) -> None:
+        self._file = sqlite3.connect("", isolation_level=None)
+        self._file.executescript(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; CREATE TABLE number (value INTEGER PRIMARY KEY); BEGIN"
+        )
+
+    def add(self, *numbers: int) -> None:
+        self._file.executemany("INSERT OR IGNORE INTO number VALUES (?)", [(number,) for number in numbers])
+
+    def __contains__(self, number: object) -> bool:
+        return self._file.execute("SELECT 1 FROM number WHERE value = ?", (number,)).fetchone() is not None
+
+    def close(self) -> None:
+        self._file.close()
+>>>>>>> main
 
 
 def _row_for(store: Store, outcome: Outcome, actor: str, reason: str) -> NewOccurrence:

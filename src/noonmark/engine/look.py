@@ -130,10 +130,12 @@ class Looker:
         for round_number in range(ROUNDS):
             await self._decide(cases)
             reach(Point.DECIDED)
-            answers = await self._settle(cases)
+            answers = await self._settled(cases)
             reach(Point.LOOKED)
             again = []
             for case, answer in zip(cases, answers, strict=True):
+                if answer is None:
+                    continue
                 if answer.outcome == "applied":
                     runs += self._applied(case, answer)
                 elif answer.outcome == "stale":
@@ -248,12 +250,14 @@ class Looker:
             case.known |= lost
         while waiting:
             needs: set[str] = set()
-            undecided = []
+            undecided, of_locks = [], []
             for case in waiting:
                 decision = self._ask(case)
                 if decision.needs:
                     needs.update(decision.needs)
                     undecided.append(case)
+                    if any(map(lock_name, decision.needs)):
+                        of_locks.append(case)
                 else:
                     case.decision = self._adapt(case, decision)
             waiting = undecided
@@ -263,8 +267,8 @@ class Looker:
                 stored = {name: fact for name, fact in facts.items() if not lock_name(name)}
                 for case in waiting:
                     case.known.update(stored)
-                if len(stored) < len(needs):
-                    await self._locks.ask_for([case for case in waiting if case.lock_fact in needs], facts)
+                if of_locks:
+                    await self._locks.ask_for(of_locks, facts)
 
     async def _lost_for(self, cases: Iterable[Case]) -> dict[str, Fact]:
         """Return the fact that lists the rollbacks, fresh, if one of these rows may have run in a lost range."""
@@ -300,6 +304,25 @@ class Looker:
         return decision
 
     # -- settling -----------------------------------------------------------------------------------
+
+    async def _settled(self, cases: Sequence[Case]) -> Sequence[Settled | None]:
+        """Settle the batch; a row that the store refuses is parked with the reason, and costs no other row its round."""
+        try:
+            return await self._settle(cases)
+        except ValueError as error:
+            if len(cases) == 1:
+                return [await self._refused(cases[0], error)]
+        return [(await self._settled([case]))[0] for case in cases]
+
+    async def _refused(self, case: Case, error: ValueError) -> Settled | None:
+        _LOG.error("row %s of job %s could not be settled: %s", case.row.run_id, case.row.job, error)
+        case.adds, case.fixed = (), aside.broken(error, self._now())
+        case.decision = case.fixed
+        try:
+            return (await self._settle([case]))[0]
+        except ValueError:
+            _LOG.exception("row %s could not even be parked; its look lease will lapse", case.row.run_id)
+            return None
 
     async def _settle(self, cases: Sequence[Case]) -> list[Settled]:
         asked = self._boot()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from noonmark.core.conditions import freed_fact, success_fact
@@ -18,7 +18,10 @@ from noonmark.core.escalate import alerts_for
 from noonmark.core.model import AlertWrite, Event, FactWrite, Micros, Occurrence, Settlement, Verdict
 from noonmark.core.retry import after_failure
 from noonmark.engine.rules import Rules
-from noonmark.engine.runs import Finish
+from noonmark.engine.runs import Finish, tail
+
+_WHY = 300
+"""How much is said of why a store refused something, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,21 @@ def plain_outcome(finish: Finish) -> Settlement:
         result=finish.result,
         error=finish.error,
     )
+
+
+def lesser(finish: Finish, item: Settlement, why: str) -> tuple[Settlement, ...]:
+    """Return what may still be recorded of an outcome that a store refused, from the most to the least."""
+    is_success = item.event is Event.SUCCEED
+    detail = json.dumps({"why" if is_success else "error": tail(why, _WHY)}, ensure_ascii=False)
+    most = replace(item, result=None, error=_shortened(item.error), detail=detail, alerts=(), ledger=True)
+    least = replace(plain_outcome(finish), result=None, error=_shortened(finish.error), detail=detail)
+    if is_success:
+        return replace(most, code="result_not_stored"), replace(least, code="result_not_stored")
+    return most, least
+
+
+def _shortened(error: str | None) -> str | None:
+    return None if error is None else tail(error)
 
 
 def _success(finish: Finish, rules: Rules) -> Settlement:

@@ -16,7 +16,7 @@ from noonmark.core.model import Micros, Settled, Settlement
 from noonmark.engine.alerts import must_be_looked_up, say_alerts
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.gate import Gate
-from noonmark.engine.outcomes import Clocked, plain_outcome, settlement
+from noonmark.engine.outcomes import Clocked, lesser, plain_outcome, settlement
 from noonmark.engine.points import Point, reach
 from noonmark.engine.rules import Rules
 from noonmark.engine.runs import Finish
@@ -59,7 +59,7 @@ class Recorder:
         reach(Point.OUTCOME_ASKED)
         try:
             were_open = await self._open_alerts(pairs)
-            answers = await self._settle([item for _, item in pairs])
+            answers = await self._settle(pairs)
         finally:
             self.is_busy = False
         reach(Point.OUTCOME_STORED)
@@ -77,17 +77,31 @@ class Recorder:
             _LOG.exception("the outcome of %s could not be worked out; it is recorded plainly", finish.run.row.run_id)
             return plain_outcome(finish)
 
-    async def _settle(self, items: Sequence[Settlement]) -> Sequence[Settled | None]:
+    async def _settle(self, pairs: Sequence[tuple[Finish, Settlement]]) -> Sequence[Settled | None]:
         try:
-            return await self._gate.call(self._store.settle, secrets.token_hex(8), self._worker, items)
+            return await self._offer([item for _, item in pairs])
         except (StoreUnusable, GateClosed):
             raise
-        except Exception:
-            if len(items) == 1:
-                _LOG.exception("the outcome of r%d could not be stored; its lease will lapse", items[0].occurrence_id)
-                return [None]
+        except Exception as error:
+            if len(pairs) == 1:
+                return [await self._settle_less(*pairs[0], error)]
         # One bad outcome must not take a whole batch with it.
-        return [(await self._settle([item]))[0] for item in items]
+        return [(await self._settle([pair]))[0] for pair in pairs]
+
+    async def _settle_less(self, finish: Finish, item: Settlement, error: Exception) -> Settled | None:
+        """Record less of an outcome that the store refuses: a lease that lapses would run the job again."""
+        if isinstance(error, ValueError):
+            _LOG.error("the outcome of r%d is recorded without what was refused: %s", item.occurrence_id, error)
+            for less in lesser(finish, item, str(error)):
+                try:
+                    return (await self._offer([less]))[0]
+                except ValueError as refused:
+                    error = refused
+        _LOG.error("the outcome of r%d could not be stored; its lease will lapse", item.occurrence_id, exc_info=error)
+        return None
+
+    async def _offer(self, items: Sequence[Settlement]) -> Sequence[Settled]:
+        return await self._gate.call(self._store.settle, secrets.token_hex(8), self._worker, items)
 
     async def _open_alerts(self, pairs: Sequence[tuple[Finish, Settlement]]) -> frozenset[tuple[str, str]]:
         """Return which alerts are open, where somebody will want to know; a log line must not cost an outcome."""

@@ -5,6 +5,8 @@ Rule of the file: pure functions of the scene; each returns text or what text is
 
 from __future__ import annotations
 
+import re
+
 from noonmark.core import phrasing
 from noonmark.core.model import SECOND, Attempt, LedgerLine, Micros, Origin, State
 from noonmark.core.shown import redacted
@@ -31,12 +33,25 @@ WAITED = {
 }
 """Reason of a wait -> what was waited for, as a message."""
 
+_TRACEBACK = "Traceback"
+_BETWEEN = ("During handling of the above exception", "The above exception was the direct cause")
+_FRAME = re.compile(r'  File ".*", line [0-9]+')
+
 
 def short_error(error: str | None) -> str:
-    """Return the last line of an error text, bounded: the line that names it."""
-    lines = [line.strip() for line in redacted(error or "").splitlines() if line.strip()]
-    text = lines[-1] if lines else "?"
+    """Return the line of an error text that says what kind it is of and how it begins, bounded; a job chose the others."""
+    lines = redacted(error or "").split("\n")
+    begins = [place for place, line in enumerate(lines) if line.startswith(_TRACEBACK) and _is_headed(lines, place)]
+    frames = [place for place, line in enumerate(lines) if _FRAME.match(line)]
+    start = begins[-1] + 1 if begins else frames[-1] + 1 if frames else 0
+    told = [line.strip() for line in lines[start:] if line.strip() and (not start or not line[0].isspace())]
+    text = told[0] if told else next((line.strip() for line in reversed(lines) if line.strip()), "?")
     return text if len(text) <= 160 else text[:157] + "..."
+
+
+def _is_headed(lines: list[str], place: int) -> bool:
+    """A traceback begins the text, or follows what Python writes between an error and the one that it led to."""
+    return place == 0 or (place > 1 and lines[place - 2].startswith(_BETWEEN))
 
 
 def spaced(scene: Scene, sentence: str) -> str:

@@ -5,6 +5,7 @@ Rule of the file: ``LockError`` (in ``ports.lock``) means that the service did n
 
 from __future__ import annotations
 
+from noonmark.core.urls import without_quoted_secrets
 from noonmark.ports.lock import LockError, LockUnusable
 
 
@@ -21,7 +22,13 @@ class StaleFence(LockLost):
 
 
 class LockUrlError(LockUnusable, ValueError):
-    """The URL names no lock service; the message says what to write instead."""
+    """The URL names no lock service; the message says what to write instead.
+
+    No secret of the URL stands in it, whatever it quotes.
+    """
+
+    def __init__(self, said: str = "") -> None:
+        super().__init__(without_quoted_secrets(said))
 
 
 class LockDriverMissing(LockUrlError):

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 import psycopg
 from psycopg import sql
 
-from noonmark.core.urls import without_secrets
+from noonmark.core.urls import place_shown, without_secrets
 from noonmark.locks.errors import LockUrlError, no_answer, refusal
 from noonmark.locks.urls import check_visible, options
 from noonmark.ports.lock import LockError, LockUnusable
@@ -240,6 +240,10 @@ def _read(url: str) -> tuple[str, str]:
     conninfo = f"{head}?{urlencode(kept)}"
     try:
         port = str(psycopg.conninfo.conninfo_to_dict(conninfo).get("port", ""))
+    except UnicodeDecodeError:
+        raise LockUrlError(
+            f"{without_secrets(url)} cannot be read; it has %-signs that spell no UTF-8; write % itself as %25"
+        ) from None
     except psycopg.Error as problem:
         told = " ".join(str(problem).split()).partition(" in URI")[0]  # behind it stands what we made of the URL
         said = f" ({told})" if "@" not in url and "password" not in url else ""
@@ -249,5 +253,7 @@ def _read(url: str) -> tuple[str, str]:
         ) from None
     for number in port.split(",") if port else ():
         if not (number.isdecimal() and 0 < int(number) < 65536):
-            raise LockUrlError(f'"{number}" is no port; write postgresql://user@host:5432/database')
+            raise LockUrlError(
+                f'"{place_shown(f":{number}")[1:]}" is no port; write postgresql://user@host:5432/database'
+            )
     return conninfo, schema

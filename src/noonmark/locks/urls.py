@@ -14,7 +14,7 @@ from collections.abc import Collection
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from noonmark.core.urls import LONGEST_URL, stands_twice, without_secrets
+from noonmark.core.urls import LONGEST_URL, place_shown, stands_twice, without_secrets
 from noonmark.locks.errors import LockUrlError
 
 
@@ -70,7 +70,7 @@ def hosts(parts: SplitResult, port: int, *, several: bool = True) -> list[tuple[
         if not separator or number.endswith("]"):
             host, number = text, str(port)
         if not host or not number.isdecimal() or not 0 < int(number) < 65536:
-            raise LockUrlError(f'"{text}" is no host; write {example}')
+            raise LockUrlError(f'"{place_shown(text)}" is no host; write {example}')
         found.append((host.strip("[]"), int(number)))
     return found
 

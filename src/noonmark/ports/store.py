@@ -42,6 +42,7 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import ChainLink
+from noonmark.core.urls import without_quoted_secrets
 
 
 class StoreError(Exception):
@@ -61,7 +62,13 @@ class StoreFull(StoreUnusable):
 
 
 class StoreUrlError(StoreUnusable, ValueError):
-    """The URL names no store that can be opened; the message says what to write instead."""
+    """The URL names no store that can be opened; the message says what to write instead.
+
+    No secret of the URL stands in it, whatever it quotes.
+    """
+
+    def __init__(self, said: str = "") -> None:
+        super().__init__(without_quoted_secrets(said))
 
 
 class StoreDriverMissing(StoreUrlError):

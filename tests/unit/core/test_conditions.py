@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from noonmark.core import conditions
+from noonmark.core.errors_zh import in_chinese
 from noonmark.core.keys import TemplateProblem
-from noonmark.core.model import Cron, FlagSet, Job, OnEvent, Succeeded
+from noonmark.core.model import (
+    FACT_LIMIT,
+    NAME_LIMIT,
+    Cron,
+    FlagSet,
+    Job,
+    LockRule,
+    Occurrence,
+    OnEvent,
+    Succeeded,
+)
 from noonmark.testing.builders import make_row
 
 JOB = Job(name="report", trigger=Cron(expression="0 9 * * *", tz="Asia/Shanghai"), reason="read at nine")
@@ -100,3 +112,37 @@ def test_each_kind_of_condition_has_its_reason() -> None:
 def test_which_job_a_condition_waits_for() -> None:
     assert conditions.upstream_job(Succeeded(job="digest[channel=ops]")) == ("digest", "channel=ops")
     assert conditions.upstream_job(FlagSet(flag="x")) == ("", "")
+
+
+def _with_url(url: str) -> tuple[Job, Occurrence]:
+    job = replace(JOB, trigger=OnEvent(name="page.found"), lock=LockRule(kind="file", at="", name="{event.url}"))
+    return job, replace(ROW, params=json.dumps({"url": url}))
+
+
+@pytest.mark.parametrize("url", ["x" * (FACT_LIMIT + 1), "城" * (FACT_LIMIT // 3 + 1)])
+def test_a_name_that_no_store_keeps_is_refused_where_it_is_made(url: str) -> None:
+    job, row = _with_url(url)
+    for asked in (
+        lambda: conditions.fact_name(FlagSet(flag="done:{event.url}"), job, row),
+        lambda: conditions.fact_name(Succeeded(job="fetch[{event.url}]"), job, row),
+        lambda: conditions.lock_fact(job, row),
+    ):
+        with pytest.raises(TemplateProblem, match=rf"\d+ bytes, more than {FACT_LIMIT}") as refused:
+            asked()
+        assert len(str(refused.value)) < 300
+        assert any("\u4e00" <= sign <= "\u9fff" for sign in in_chinese(str(refused.value)))
+
+
+def test_a_flag_that_nobody_could_set_is_refused_and_the_longest_that_can_be_set_is_not() -> None:
+    job, row = _with_url("x" * (NAME_LIMIT - len("flag:")))
+    assert len(conditions.fact_name(FlagSet(flag="{event.url}"), job, row)) == NAME_LIMIT
+    with pytest.raises(TemplateProblem, match=f"{NAME_LIMIT + 1} characters, more than {NAME_LIMIT}") as refused:
+        conditions.fact_name(FlagSet(flag="{event.url}!"), job, row)
+    assert any("\u4e00" <= sign <= "\u9fff" for sign in in_chinese(str(refused.value)))
+
+
+def test_a_lock_without_a_name_is_refused_for_nobody_would_ask_for_it() -> None:
+    job, row = _with_url("")
+    with pytest.raises(TemplateProblem, match="gives no name for a lock here") as refused:
+        conditions.lock_fact(job, row)
+    assert any("\u4e00" <= sign <= "\u9fff" for sign in in_chinese(str(refused.value)))

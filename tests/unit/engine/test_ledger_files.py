@@ -6,14 +6,16 @@ import io
 import itertools
 import json
 import random
+import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from noonmark.core.errors_zh import in_chinese
-from noonmark.core.model import DAY, INDEX_LIMIT, SECOND, Act, Event, Origin, Query, State
+from noonmark.core.model import DAY, INDEX_LIMIT, SECOND, Act, Acted, Event, Origin, Query, State
 from noonmark.engine import exports
 from noonmark.engine.exports import LedgerBroken, checked, exported, outcomes
 from noonmark.engine.importing import Importer, of_store
@@ -272,3 +274,32 @@ def test_a_store_writes_its_successes_and_reads_none_of_them_in_twice() -> None:
     store.settle("s", "w1", [make_end(row)])
     file = file_of(*of_store(store))
     assert Importer(store, "s").plan(outcomes(file)) == {"there": 1}
+
+
+def test_what_was_not_entered_is_tried_again_when_the_file_says_it_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, numbers, refusals = MemoryStore(), itertools.count(), iter(["busy"])
+    act = store.act
+
+    def busy_at_first(request_id: str, wish: Act, **rest: Any) -> Any:
+        outcome = next(refusals, None)
+        return act(request_id, wish, **rest) if outcome is None else Acted(outcome=outcome)
+
+    monkeypatch.setattr(store, "act", busy_at_first)
+    twice = outcomes(file_of(OUTCOME, OUTCOME))
+    assert Importer(store, "s").carry_out(twice, lambda: f"i{next(numbers)}", actor="ann") == {"kept": 1, "mark": 1}
+    assert [row.state for row in store.occurrences(Query())] == [State.SUCCESS]
+
+
+def test_a_trial_run_keeps_nothing_of_a_long_ledger_in_memory() -> None:
+    count, importer = 10_000, Importer(MemoryStore(), "s")
+    (one,) = outcomes(file_of(OUTCOME))
+    importer.plan([one])
+    many = (replace(one, identity=f"t:{number}", key=f"k{number}") for number in range(count))
+    tracemalloc.start()
+    try:
+        counts = importer.plan(many)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert counts == {"make": count}
+    assert peak < 500_000, peak

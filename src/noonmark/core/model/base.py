@@ -20,9 +20,14 @@ KEY_LIMIT = 512
 NAME_LIMIT = 1024
 """Longest identity, subject, flag, actor or other name that is stored, in characters; rules allow shorter ones."""
 INDEX_LIMIT = 2_600
-"""Most bytes, in UTF-8, of a name, and of what a row is found by (its job, subject and identity together), a fact or a slot.
+"""Most bytes, in UTF-8, of a name, and of what a row is found by (its job, subject and identity together).
 
 PostgreSQL's indexes hold 2,704 with what they add of their own.
+"""
+FACT_LIMIT = INDEX_LIMIT + 16
+"""Most bytes of a name that is made of a row's: the fact of its success, its slot, the alerts of its job.
+
+So whatever row is accepted can end, and be waited for.
 """
 REQUEST_LIMIT = 256
 """Longest request id, in characters; the identities of rows are made of it."""

@@ -39,7 +39,7 @@ def number_of(text: str) -> int:
     try:
         return parse_id(text)
     except ValueError:
-        raise problems.Trouble("no_id", text=text) from None
+        raise problems.Trouble("no_id", text=text[:100]) from None
 
 
 def must_exist(here: Session, number: int) -> None:

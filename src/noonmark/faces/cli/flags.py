@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from noonmark.core import conditions
+from noonmark.core.keys import TemplateProblem
 from noonmark.core.model import Fact, FlagSet, Query, State
 from noonmark.explain.find import read_rule
 from noonmark.explain.render import stamp, table
@@ -73,7 +74,10 @@ def _waiting(here: Session) -> dict[str, list[str]]:
         recent = here.store.occurrences(Query(job=job.name, scheduled_until=here.now + 1, limit=5))
         for row in {row.id: row for row in (*open_rows, *recent)}.values():
             for condition in wanted:
-                who = found.setdefault(conditions.fact_name(condition, job, row), [])
+                try:
+                    who = found.setdefault(conditions.fact_name(condition, job, row), [])
+                except TemplateProblem:  # it waits for no flag that there could be, and its row says so
+                    continue
                 if row.state is State.PENDING and row.code == "flag_missing":
                     who.append(f"{job.name} r{row.id}")
     return found

@@ -28,7 +28,7 @@ _BAD = frozenset({"failed", "missed", "doubled"})
 
 
 @click.command(cls=Command)
-@click.option("--limit", default=200, show_default=True, type=click.IntRange(1), help="At most so many jobs.")
+@click.option("--limit", default=200, show_default=True, type=click.IntRange(1, 100_000), help="At most so many jobs.")
 @click.pass_context
 def jobs(ctx: click.Context, limit: int) -> int:
     """List the jobs: schedule, next, last outcome, recent ones (newest right).

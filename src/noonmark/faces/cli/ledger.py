@@ -1,6 +1,7 @@
 """``noonmark ledger``: what the store lost, what is held for it, letting it go, and outcomes as a file.
 
-Rule of the file: words in, words out; what is done stands in ``engine/mending.py``.
+Rule of the file: words in, words out; what is done stands in ``engine/``: ``mending.py``, ``exports.py``, ``importing.py``
+and ``statefolder.py``.
 """
 
 from __future__ import annotations

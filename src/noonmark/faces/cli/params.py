@@ -37,15 +37,22 @@ def read_params(texts: tuple[str, ...]) -> dict[str, Any]:
             raise problems.Trouble("bad_param", text=text)
         if name in found:
             raise problems.Trouble("param_twice", param=name)
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
+        found[name] = read_value("--param", value)
     try:
         check_payload("--param", found)
     except (TypeError, ValueError) as error:
         raise problems.Trouble("bad_payload", error=str(error)) from None
     return found
+
+
+def read_value(option: str, text: str) -> Any:
+    """Return what an option was given: JSON where it is JSON, else the text as it stands."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+    except RecursionError:
+        raise problems.Trouble("too_deep", option=option) from None
 
 
 def check_params(here: Session, rule: Job, given: dict[str, Any], app: str | None, *, must_declare: bool) -> bool:

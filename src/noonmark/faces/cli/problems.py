@@ -16,6 +16,9 @@ INTERRUPTED = 130
 UNREAD = 141
 """As SIGPIPE says it: neither yes nor no, for the answer was not read."""
 
+QUOTE_LIMIT = 4_000
+"""Characters of one text that are told of it."""
+
 
 class Trouble(Exception):
     """A mistake or an obstacle that a person can act on; never shown as a traceback.
@@ -36,7 +39,7 @@ class Trouble(Exception):
         """Return what is wrong, why, and what to do, in ``lang`` ("en" or "zh"); "" goes without saying."""
         from noonmark.faces.cli.trouble_words import TROUBLES
 
-        args = self.args_told
+        args = {name: _cut(value) for name, value in self.args_told.items()}
         if lang == "zh":
             from noonmark.core.errors_zh import in_chinese
 
@@ -57,6 +60,11 @@ class Trouble(Exception):
         what, why, do = self.parts(lang)
         name = self.args_told.get("name") if self.key == "not_found" else None
         return {"code": str(name or self.key), "what": what, "why": why, "do": do, "exit": self.code}
+
+
+def _cut(value: object) -> object:
+    """What is quoted back is for a person to recognise, not to read through."""
+    return f"{value[:QUOTE_LIMIT]}…" if isinstance(value, str) and len(value) > QUOTE_LIMIT else value
 
 
 def not_opened(url: str, error: ValueError) -> Trouble:

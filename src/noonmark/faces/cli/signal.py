@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ from noonmark.core.codec import check_payload
 from noonmark.core.conditions import check_flag_name
 from noonmark.core.model import Fact
 from noonmark.faces.cli import problems
+from noonmark.faces.cli.params import read_value
 from noonmark.faces.cli.session import Command, session
 
 
@@ -23,7 +23,7 @@ def signal(ctx: click.Context, name: str, clear: bool, value: str | None) -> int
     """Set or clear the flag NAME and wake what waits for it; setting it to what it is changes nothing."""
     if clear and value is not None:
         raise problems.Trouble("clear_value")
-    wanted: Any = None if clear else (True if value is None else _value(value))
+    wanted: Any = None if clear else (True if value is None else read_value("--value", value))
     if not clear and (wanted is None or wanted is False):
         raise problems.Trouble("false_flag")
     name = name.removeprefix("flag:")
@@ -42,10 +42,3 @@ def signal(ctx: click.Context, name: str, clear: bool, value: str | None) -> int
         plain = {"v": 1, "flag": name, "set": not clear, "value": wanted, "version": versions[0]}
         here.emit(plain, lambda: here.word("signalled", flag=name, state=state, version=versions[0]))
     return problems.OK
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

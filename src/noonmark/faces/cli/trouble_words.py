@@ -246,6 +246,10 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("--param {text!r} has no name and value", "", "write --param channel=ops"),
         ("--param {text!r} 没有名字和取值", "", "请写成 --param channel=ops"),
     ),
+    "too_deep": (
+        ("{option} is nested too deeply to be read", "", "pass where the data is, not the data"),
+        ("{option} 嵌套过深，无法读取", "", "请传数据的位置，而不是数据本身"),
+    ),
     "param_twice": (
         ("--param {param} is given twice", "a run has one value for each param", "leave one of them out"),
         ("--param {param} 给了两次", "一次运行中每个参数只有一个值", "请去掉其中之一"),

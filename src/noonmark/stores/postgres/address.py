@@ -111,6 +111,8 @@ def parse(url: str) -> Address:
     plain = f"postgresql://{place}" + (f"?{urlencode(rest, quote_via=quote)}" if rest else "")
     try:
         known = conninfo_to_dict(plain)
+    except UnicodeDecodeError:
+        raise StoreUrlError("the URL has %-signs that spell no UTF-8; write % itself as %25") from None
     except psycopg.ProgrammingError as problem:
         if may_cut_a_password(url):
             raise StoreUrlError(CUT_PASSWORD) from None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote
 
-from noonmark.core.urls import CUT_PASSWORD, count, may_cut_a_password, stands_twice, unfit
+from noonmark.core.urls import CUT_PASSWORD, count, may_cut_a_password, place_shown, stands_twice, unfit
 from noonmark.ports.store import StoreUrlError
 
 PORT, SENTINEL_PORT = 6379, 26379
@@ -126,7 +126,7 @@ def _host(text: str, kind: Kind) -> tuple[str, int]:
     found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::(\d+))?", text)
     port = count(found.group(2), 65535) if found and found.group(2) else usual
     if not found or not port:
-        raise StoreUrlError(f'"{text}" is no host:port; write 127.0.0.1:{usual}')
+        raise StoreUrlError(f'"{place_shown(text)}" is no host:port; write 127.0.0.1:{usual}')
     return found.group(1).strip("[]"), port
 
 

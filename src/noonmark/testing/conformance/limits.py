@@ -13,6 +13,7 @@ from typing import Any
 
 from noonmark.core.model import (
     COUNT_LIMIT,
+    FACT_LIMIT,
     INDEX_LIMIT,
     LOOK_LEASE,
     NAME_LIMIT,
@@ -125,9 +126,9 @@ def what_a_row_waits_for_is_refused_when_it_is_too_long(harness: Harness) -> Non
         )
         return harness.store.settle(harness.request(), "w1", [item], at=harness.at(1))
 
-    long = "x" * (INDEX_LIMIT + 1)
-    _refuses(INDEX_LIMIT, lambda: park(Gates(revision=1, facts={long: 0})))
-    _refuses(INDEX_LIMIT, lambda: park(Gates(revision=1, slot=long)))
+    long = "x" * (FACT_LIMIT + 1)
+    _refuses(FACT_LIMIT, lambda: park(Gates(revision=1, facts={long: 0})))
+    _refuses(FACT_LIMIT, lambda: park(Gates(revision=1, slot=long)))
     assert harness.row(look.id).due_at == look.due_at
     park(Gates(revision=1, facts={long[1:]: 0}))
     assert harness.row(look.id).due_at == harness.at(60)
