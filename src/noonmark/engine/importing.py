@@ -108,14 +108,7 @@ class Importer:
             return Step(what="there", outcome=outcome)
         query = Query(job=outcome.job, subject=outcome.subject, identity=outcome.identity, limit=1)
         row = next(iter(self._store.occurrences(query)), None)
-<<<<<<< HEAD
         what, row = self._for_new(outcome) if row is None else self._for_known(outcome, row)
-        if what in ("mark", "make"):
-            done: Outcome | Occurrence = outcome if row is None else row
-            self._done |= {hash((done.job, done.subject, done.identity)), hash(done.key)}
-=======
-        what = self._for_new(outcome) if row is None else self._for_known(row)
->>>>>>> main
         return Step(what=what, outcome=outcome, row=row)
 
     def _for_new(self, outcome: Outcome) -> tuple[str, Occurrence | None]:
@@ -174,7 +167,6 @@ class Importer:
         return f"{source} of store {self._origin}"
 
 
-<<<<<<< HEAD
 def _is_open(row: Occurrence) -> bool:
     """Return True for a row that waits or is held, under no lease, and does not carry its series on."""
     if row.frontier or row.holder:
@@ -187,7 +179,8 @@ def _is_another_run(outcome: Outcome, row: Occurrence) -> bool:
     """Return True when a row succeeded by a run of its own, beside the one that a worker's journal has."""
     is_by_a_person = row.code == "marked_done" or row.generation > 0
     return bool(outcome.writer) and not is_by_a_person and row.started_at is not None and row.fence != outcome.fence
-=======
+
+
 class _Remembered(Container[int]):
     """Numbers in a temporary file that has no name: a ledger may have more of them than there is memory."""
 
@@ -205,7 +198,6 @@ class _Remembered(Container[int]):
 
     def close(self) -> None:
         self._file.close()
->>>>>>> main
 
 
 def _row_for(store: Store, outcome: Outcome, actor: str, reason: str) -> NewOccurrence:

@@ -272,14 +272,10 @@ class Looker:
 
     async def _lost_for(self, cases: Iterable[Case]) -> dict[str, Fact]:
         """Return the fact that lists the rollbacks, fresh, if one of these rows may have run in a lost range."""
-        if not any(
-            case.row.scheduled_for < self._rules.lost_until
-            or case.row.code == "held_rollback"
-            or self._has_run(case.row)
-            for case in cases
-        ):
-            return {}
-        return await self._gate.call(self._store.facts, [rollback.FACT])
+        rows, until = [case.row for case in cases], self._rules.lost_until
+        if any(row.scheduled_for < until or row.code == "held_rollback" or self._has_run(row) for row in rows):
+            return await self._gate.call(self._store.facts, [rollback.FACT])
+        return {}
 
     def _ask(self, case: Case) -> Decision:
         assert case.job is not None
