@@ -57,13 +57,13 @@ def judge(
         return _decision(Event.FAIL_MANUAL, Verdict.SKIP_LEASE, "poison", said)
     if job.on_lost == "manual":
         return _decision(Event.FAIL_MANUAL, Verdict.SKIP_LEASE, "lost_manual", said)
-    if job.on_lost == "wait":
-        return _wait(job, row, said, now)
     look = Look(job=job, row=row, facts=facts or {}, now=now)
     lost = look.facts.get(rollback.FACT)
     held = rollback.held(job, row, lost, now)
     if held is not None:
         return held
+    if job.on_lost == "wait":
+        return _wait(job, row, said, now)
     _, closes = look.bounds
     if closes is not None and now >= closes:
         detail = {"closes": closes, "zone": job.tz, "last": "lost"}

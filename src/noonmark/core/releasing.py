@@ -92,11 +92,17 @@ def is_let_be(row: Occurrence) -> bool:
     return row.code == "held_rollback" and not row.holder
 
 
-def marked(row: Occurrence, event: Event) -> State | None:
-    """Return the state to which a person's mark leads, None where it cannot be: a run's end is its holder's to say.
+def is_ours_to_end(row: Occurrence) -> bool:
+    """Return True when a person's act may end the row: it is neither a run, nor has it a successor to be named.
 
-    A run that a rollback holds has no holder, and nobody else knows whether it ended.
+    A run that a rollback holds has no holder, and nobody else knows whether it ended; and a frontier that it holds was
+    looked at, so it would have handed its flag on if there were a successor.
     """
-    if row.frontier or (row.state is State.RUNNING and not is_let_be(row)):
+    return is_let_be(row) or not (row.frontier or row.state is State.RUNNING)
+
+
+def marked(row: Occurrence, event: Event) -> State | None:
+    """Return the state to which a person's mark leads, None where it cannot be: a run's end is its holder's to say."""
+    if not is_ours_to_end(row):
         return None
     return next_state(row.state, event)

@@ -367,6 +367,15 @@ def flagged(decision: Decision, job: Job, row: Occurrence, fact: Fact | None) ->
     )
 
 
+def needs_look(code: str) -> bool:
+    """Return True for what a decision about a row of a lost range says: ``take`` must not start that row by itself.
+
+    A held one wakes whenever a rollback is written, and a retry of one that was started may be a repeat, too, but take
+    knows nothing of rollbacks.
+    """
+    return code in ("held_rollback", "restored_epoch")
+
+
 def check(job: Job, row: Occurrence, fact: Fact) -> Check:
     """Return the line of the decision's list of checks."""
     epoch = epoch_of(row, fact)

@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from noonmark.core import releasing
 from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING
 from noonmark.core.model import DAY, Act, Micros, NewOccurrence, Occurrence, Query, State
 from noonmark.engine.exports import SUCCESS, Outcome
@@ -122,7 +123,7 @@ class Importer:
     def _for_known(self, outcome: Outcome, row: Occurrence) -> tuple[str, Occurrence | None]:
         if row.state is State.SUCCESS:
             return "twice" if _is_another_run(outcome, row) else "there", row
-        if row.frontier or row.holder or not (row.state is State.FAILED_MANUAL or _is_open(row)):
+        if not (_is_open(row) or (row.state is State.FAILED_MANUAL and not row.frontier and not row.holder)):
             return "kept", row
         if row.claimed:
             return "mark", row
@@ -169,7 +170,7 @@ class Importer:
 
 def _is_open(row: Occurrence) -> bool:
     """Return True for a row that waits or is held, under no lease, and does not carry its series on."""
-    if row.frontier or row.holder:
+    if row.holder or (row.frontier and not releasing.is_let_be(row)):
         return False
     is_held = row.state is State.RUNNING and row.code == "held_rollback"
     return is_held or row.state in (State.PENDING, State.FAILED_RETRYING)

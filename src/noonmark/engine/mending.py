@@ -78,7 +78,8 @@ def release(
 ) -> Released | None:
     """Let go what the rollbacks hold, of one job or of all; None when no rollback holds anything of that.
 
-    Rows come first and the fact last: whoever is stopped in between calls again and goes on.
+    Rows come first and the fact last: whoever is stopped in between calls again and goes on.  Once the last job that
+    they hold something of is let go, nothing is left to be decided: the rollbacks go as a whole, and their alert closes.
 
     Args:
         store: where.
@@ -87,15 +88,17 @@ def release(
         job: "" = every job.
         as_done: mark the held rows as done instead of letting them run.
     """
-    shown = _unreleased(store, job)
+    known = _unreleased(store)
+    shown = tuple(epoch for epoch in known if not epoch.is_released(job))
     if not shown:
-        return None
+        is_over = _let_all_go(store, new_request, known, actor=actor, reason=reason)
+        return Released(rows=0, left=()) if is_over else None
     named = releasing.shown(shown)
     done, left = 0, []
     for row in list(_concerned(store, shown, job or None, as_done=as_done)):
         act = Act(kind="release", actor=actor, reason=reason, occurrence_id=row.id, epochs=named)
         if as_done:
-            act = Act(kind="mark_done", actor=actor, reason=reason, occurrence_id=row.id)
+            act = Act(kind="mark_done", actor=actor, reason=reason, occurrence_id=row.id, epochs=named)
         if not row.holder and store.act(new_request(), act).outcome in ("done", "already_done"):
             done += 1
         else:
@@ -105,10 +108,22 @@ def release(
     if not left:
         store.act(new_request(), Act(kind="release", actor=actor, reason=reason, job=job or None, epochs=named))
         added = _added(shown, _unreleased(store, job))
+        _let_all_go(store, new_request, known, actor=actor, reason=reason)
     return Released(rows=done, left=tuple(row.id for row in left), added=tuple(epoch.number for epoch in added))
 
 
-def _unreleased(store: Store, job: str) -> tuple[Epoch, ...]:
+def _let_all_go(
+    store: Store, new_request: Callable[[], str], known: Sequence[Epoch], *, actor: str, reason: str
+) -> bool:
+    """Let the rollbacks go for every job if they hold nothing of any job now, and nobody proved another meanwhile."""
+    now = _unreleased(store)
+    if not now or _added(known, now) or next(_in_range(store, now, None), None) is not None:
+        return False
+    act = Act(kind="release", actor=actor, reason=reason, epochs=releasing.shown(now))
+    return store.act(new_request(), act).outcome in ("done", "already_done")
+
+
+def _unreleased(store: Store, job: str = "") -> tuple[Epoch, ...]:
     epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
     return tuple(epoch for epoch in epochs if not epoch.is_released(job))
 

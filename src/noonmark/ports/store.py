@@ -211,7 +211,10 @@ class Store(Protocol):
         where ``epochs`` is given, ``refused`` if a rollback holds it that is not named there or whose lost range grew.
         Naming no row it lets the rollbacks in ``epochs`` go, of ``job`` or of all, all or none (``refused``: one has grown);
         when nothing is held any more the alert closes.  See ``core.releasing``, in one transaction with the fact.
-        mark_done: also a RUNNING row with code held_rollback that nobody holds; every other run is its holder's to end.
+        It takes no cancel back: a row of which one was requested is due, and its look ends it.
+        mark_*: where ``epochs`` is given, refused as a release of the row is.  A row with code held_rollback that nobody
+        holds can be marked or cancelled at once, RUNNING or frontier (it was looked at, so nothing comes after it) or not;
+        every other run is its holder's to end, every other frontier its first look's.
 
         cancel by key finds every open row with it, and an unknown key is held by a new CANCELLED row; a RUNNING row is
         asked (``requested``), a frontier too, which ends at its first look (ADR 0012); SUCCESS answers ``already_done``.

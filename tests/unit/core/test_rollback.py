@@ -142,6 +142,15 @@ def test_a_release_of_one_job_lets_only_that_job_go() -> None:
         assert decided(Fact(name=rollback.FACT, version=4, value=value))[1] == code
 
 
+@pytest.mark.parametrize("on_lost", ["takeover", "wait"])
+def test_a_lapsed_run_in_a_lost_range_is_held_whatever_its_rule_says_of_losses(on_lost: str) -> None:
+    row = make_row(scheduled_for=T0 - SECOND, created_at=T0 - HOUR, state=State.RUNNING, takeovers=1, started_at=T0)
+    job, fact = replace(JOB, on_lost=on_lost), lost_fact()
+    for now in (T0 + SECOND, T0 + 10 * HOUR):
+        judged = lapsed.judge(job, row, lapsed.Holder(), {fact.name: fact}, now)
+        assert (judged.event, judged.code) == (Event.PARK, "held_rollback")
+
+
 def test_a_lapsed_run_in_a_lost_range_is_held_and_taken_over_only_after_its_release() -> None:
     row = make_row(at=T0 - SECOND, state=State.RUNNING, created_at=T0 - HOUR, takeovers=1)
     fact = lost_fact()
@@ -276,10 +285,13 @@ def test_a_row_goes_only_by_the_rollbacks_that_hold_it() -> None:
     assert releasing.may_go(replace(row, scheduled_for=until), found(), wish()), "no rollback holds it"
 
 
-def test_a_persons_mark_ends_a_run_only_where_a_rollback_holds_it_and_nobody_has_it() -> None:
+def test_a_persons_mark_ends_a_run_or_a_frontier_only_where_a_rollback_holds_it_and_nobody_has_it() -> None:
     held = make_row(at=T0, state=State.RUNNING, code="held_rollback", holder="")
     assert releasing.marked(held, Event.MARK_DONE) is State.SUCCESS
     assert releasing.marked(held, Event.MARK_SKIP) is None
     assert releasing.marked(replace(held, holder="w1"), Event.MARK_DONE) is None
     assert releasing.marked(replace(held, code="on_lost_wait"), Event.MARK_DONE) is None
-    assert releasing.marked(replace(held, state=State.PENDING, frontier=True), Event.MARK_DONE) is None
+    last = replace(held, state=State.PENDING, frontier=True)
+    assert releasing.marked(last, Event.MARK_DONE) is State.SUCCESS, "it was looked at, so nothing comes after it"
+    assert releasing.marked(replace(last, holder="w1"), Event.MARK_DONE) is None
+    assert releasing.marked(replace(last, code=""), Event.MARK_DONE) is None

@@ -16,7 +16,7 @@ from noonmark.engine import mending
 from noonmark.engine.exports import Outcome
 from noonmark.engine.importing import Importer
 from noonmark.stores.memory import MemoryStore
-from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end
+from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_frontier
 from noonmark.testing.clock import VirtualClock
 
 
@@ -48,9 +48,10 @@ class Place:
         lost = replace(receipt, seq=receipt.seq + 1, hash="f" * 64, at=self.store.now() - SECOND)
         self.store.prove(replace(claim, receipt=lost))
 
-    def held(self, name: str, *, runs: bool = False) -> int:
+    def held(self, name: str, *, runs: bool = False, job: str = "job") -> int:
         """Hold a row as a look after a rollback does: one that was never started, or a run that lapsed."""
-        (added,) = self.store.add(self.request(), [make_caller_row(name, at=self.store.now() - 1, gated=not runs)])
+        row = make_caller_row(name, job=job, at=self.store.now() - 1, gated=not runs)
+        (added,) = self.store.add(self.request(), [row])
         if runs:
             self._take(added.id)
             self.clock.advance(2 * LEASE)
@@ -164,3 +165,92 @@ def test_what_a_worker_has_is_left(place: Place) -> None:
     assert place.row(row_id).holder == "w"
     assert place.release(as_done=True) == mending.Released(rows=0, left=(row_id,))
     assert place.epochs()[0].released_at is None
+
+
+def the_last(place: Place, *, job: str = "job") -> int:
+    """Hold a row with nothing after it in its series: it keeps its frontier flag."""
+    (added,) = place.store.add(place.request(), [make_frontier("last", job=job, at=place.store.now() - 1)])
+    looked = place._take(added.id)
+    park = make_end(looked, Event.PARK, due_at=place.store.now() + 10**12, code="held_rollback", verdict="skip_lease")
+    assert place.store.settle(place.request(), "w", [park])[0].outcome == "applied"
+    place.clock.advance(SECOND)
+    return added.id
+
+
+def test_the_last_of_a_series_is_marked_as_done_and_does_not_keep_the_alert_open(place: Place) -> None:
+    row_id = the_last(place)
+    place.prove_lost()
+    assert place.row(row_id).frontier
+    assert place.release(as_done=True) == mending.Released(rows=1, left=())
+    assert (place.row(row_id).state, place.row(row_id).frontier) == (State.SUCCESS, False)
+    assert place.store.tallies().open_alerts == ()
+
+
+def test_an_import_marks_the_last_of_a_series_that_is_held(place: Place) -> None:
+    row_id = the_last(place)
+    row = place.row(row_id)
+    outcome = Outcome(
+        occurrence=1, job=row.job, subject=row.subject, identity=row.identity, key=row.key,
+        scheduled_for=row.scheduled_for, business_date="", origin=row.origin, outcome="success", fence=1,
+    )  # fmt: skip
+    store: Any = place
+    assert Importer(store, "s").plan([outcome]) == {"mark": 1}
+    assert Importer(store, "s").carry_out([outcome], place.request, actor="ada") == {"mark": 1}
+    assert place.row(row_id).state is State.SUCCESS
+
+
+def test_nothing_is_marked_as_done_over_a_rollback_that_was_proved_meanwhile(place: Place) -> None:
+    row_id = place.held("a")
+    place.prove_lost()
+    place.clock.advance(SECOND)
+    place.before = once(lambda: place.prove_lost("other"))
+    assert place.release(as_done=True) == mending.Released(rows=0, left=(), added=(2,))
+    assert place.row(row_id).code == "held_rollback"
+    assert place.release(as_done=True) == mending.Released(rows=1, left=())
+    assert place.row(row_id).state is State.SUCCESS
+
+
+@pytest.mark.parametrize("as_done", [False, True])
+def test_the_last_job_that_is_let_go_takes_the_rollback_and_its_alert_along(place: Place, as_done: bool) -> None:
+    place.store.activate("b", [make_activation("other", effective_at=place.store.now())], actor="ada")
+    ours, other = place.held("a"), place.held("b", job="other")
+    place.prove_lost()
+    place.clock.advance(SECOND)
+    assert place.release(job="job", as_done=as_done) == mending.Released(rows=1, left=())
+    assert (place.row(ours).code, place.row(other).code) == ("marked_done" if as_done else "released", "held_rollback")
+    assert place.epochs()[0].released_at is None, "the other job is held"
+    assert len(place.store.tallies().open_alerts) == 1
+    assert place.release(job="job") is None
+    assert place.release(job="other", as_done=as_done) == mending.Released(rows=1, left=())
+    assert place.epochs()[0].released_at is not None
+    assert place.store.tallies().open_alerts == ()
+    assert place.release(job="other") is None
+
+
+def test_a_row_that_nobody_has_looked_at_keeps_the_rollback_of_every_job(place: Place) -> None:
+    place.held("a")
+    place.store.activate("b", [make_activation("other", effective_at=place.store.now())], actor="ada")
+    place.store.add("c", [make_caller_row("c", job="other", at=place.store.now() - 1)])
+    place.clock.advance(SECOND)
+    place.prove_lost()
+    assert place.release(job="job") == mending.Released(rows=1, left=())
+    assert place.epochs()[0].released_at is None
+
+
+def test_who_was_stopped_before_the_rollback_went_calls_again_and_goes_on(place: Place) -> None:
+    place.held("a")
+    place.prove_lost()
+    place.clock.advance(SECOND)
+
+    def stop() -> None:
+        if place.acts == ["release a row", "release all"]:
+            raise KeyboardInterrupt
+
+    place.before = stop
+    with pytest.raises(KeyboardInterrupt):
+        place.release(job="job")
+    place.before = lambda: None
+    assert len(place.store.tallies().open_alerts) == 1
+    assert place.release(job="job") == mending.Released(rows=0, left=())
+    assert place.store.tallies().open_alerts == ()
+    assert place.release(job="job") is None

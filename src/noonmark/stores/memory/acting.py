@@ -1,13 +1,15 @@
 """``act``: carry out what a person asked for, with who and why on record.
 
 Rule of the file: a scheduled row that is still the frontier of its series is not ended here, since only the engine can
-name its successor (I13): a cancel is noted on it and carried out at its first look, a mark is refused.
+name its successor (I13): a cancel is noted on it and carried out at its first look, a mark is refused.  One that a
+rollback holds was looked at, so it has none (``core.releasing``).
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 from noonmark.core import releasing, rollback
 from noonmark.core.lifecycle import next_state
@@ -76,7 +78,7 @@ def _targets(tables: Tables, wish: Act) -> list[Occurrence]:
 def _cancel_row(tables: Tables, row: Occurrence, wish: Act, now: Micros) -> bool:
     """End the row, or leave word for whoever can (True): only the holder of a run knows what it has done so far."""
     tables.claim(row)  # a cancel claims, too: a later create of the same thing must find it
-    if row.state is State.RUNNING or row.frontier:
+    if not releasing.is_ours_to_end(row):
         tables.change(row.id, cancel_requested=True)
         if row.frontier:  # it has no other actor, and the look that ends it will say whose wish it was
             tables.change(row.id, actor=wish.actor, note=wish.reason)
@@ -140,6 +142,11 @@ def _release(tables: Tables, wish: Act, now: Micros) -> Acted:
 def _take_up(tables: Tables, row: Occurrence, state: State, event: Event, code: str, wish: Act, now: Micros) -> Acted:
     tables.stop_waiting(row.id)
     job = tables.jobs.get(row.job)
+    said: dict[str, Any] = _said(code, wish)
+    # Whoever lets a row go does not take back what was cancelled: the look ends it, and says whose wish that was.
+    is_cancelled = row.cancel_requested and event is Event.RELEASE
+    if is_cancelled:
+        said |= {"actor": row.actor, "note": row.note}
     tables.change(
         row.id,
         state=state,
@@ -147,14 +154,14 @@ def _take_up(tables: Tables, row: Occurrence, state: State, event: Event, code: 
         ended_at=None,
         attempt=0,
         takeovers=0,
-        cancel_requested=False,
+        cancel_requested=is_cancelled,
         # Judged like a manual run: by today's rule and window, which whoever looks at it compiles anew.
         not_before=None,
         not_after=None,
         expires_at=None,
         gated=True,
         revision=job.revision if job is not None else row.revision,
-        **_said(code, wish),
+        **said,
     )
     tables.log(row.id, now, event=event, actor=wish.actor)
     return Acted(outcome="done", ids=(row.id,), state=state)
@@ -165,8 +172,9 @@ def _mark(tables: Tables, wish: Act, now: Micros) -> Acted:
     if row is None:
         return Acted(outcome="not_found")
     event, code = MARKS[wish.kind]
+    lost = tables.facts.get(rollback.FACT)
     state = releasing.marked(row, event)
-    if state is None:
+    if state is None or not releasing.may_go(row, lost.value if lost is not None else None, wish):
         done = event is Event.MARK_DONE and row.state is State.SUCCESS
         return Acted(outcome="already_done" if done else "refused", ids=(row.id,), state=row.state)
     held_by_another = tables.claim(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noonmark.core import rollback
 from noonmark.core.lifecycle import CANCEL_WITHIN, effective_event, is_end, next_state
 from noonmark.core.model import Event, Micros, NewOccurrence, Occurrence, Settled, Settlement, State, Verdict
 from noonmark.core.wellformed import derives
@@ -126,7 +127,8 @@ def _begin(tables: Tables, row: Occurrence, item: Settlement, now: Micros) -> Oc
         tables.slots.setdefault(item.gates.slot, (row.id, now))
     tables.change(row.id, revision=item.gates.revision, due_at=now + item.lease)
     row = begin_run(tables, tables.rows[row.id], now)
-    return tables.change(row.id, **_words(row, item, event=item.event))
+    words = _words(row, item, event=item.event)
+    return tables.change(row.id, gated=row.gated or rollback.needs_look(item.code), **words)
 
 
 def _finish(tables: Tables, row: Occurrence, item: Settlement, event: Event, state: State, now: Micros) -> None:
@@ -154,8 +156,8 @@ def _finish(tables: Tables, row: Occurrence, item: Settlement, event: Event, sta
             due_at = now  # no wake-up is lost between the decision and this park
         else:
             tables.wait(row.id, dict(item.gates.facts))
-    if fields["code"] == "held_rollback":
-        fields["gated"] = True  # it wakes whenever a rollback is written, and take knows nothing of rollbacks
+    if rollback.needs_look(str(fields["code"])):
+        fields["gated"] = True
     if event is Event.PARK and row.cancel_requested:
         due_at = min(due_at, now + CANCEL_WITHIN)
     tables.change(row.id, state=state, due_at=due_at, holder="", looking=False, **fields)

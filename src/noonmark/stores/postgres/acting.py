@@ -2,13 +2,14 @@
 
 Rule of the file: an act that comes too late is answered, not done.  A scheduled row that is still the frontier of its
 series cannot be ended here, since only the engine can name its successor (I13): a cancel is noted on it and carried out
-at its first look, a mark is refused.
+at its first look, a mark is refused.  One that a rollback holds was looked at, so it has none (``core.releasing``).
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 from noonmark.core import releasing, rollback
 from noonmark.core.lifecycle import next_state
@@ -35,13 +36,13 @@ def wanted(wish: Act) -> Wanted:
             new_rows=len(wish.adds),
         )
     by_id = wish.occurrence_id is not None
-    fact = {rollback.FACT} if wish.kind == "release" else ()
+    fact = {rollback.FACT} if wish.kind == "release" or (wish.kind in MARKS and wish.epochs is not None) else ()
     return Wanted(
         ids={wish.occurrence_id} if wish.occurrence_id is not None else (),
         with_keys={wish.key} if wish.key and not by_id else (),
         may_release=True,
-        facts=fact if by_id else (),
-        written_facts=() if by_id else fact,
+        facts=fact if by_id or wish.kind in MARKS else (),
+        written_facts=() if by_id or wish.kind in MARKS else fact,
         new_rows=int(wish.kind == "cancel" and not by_id),
     )
 
@@ -108,7 +109,7 @@ def _cancel_row(desk: Desk, line: Line, wish: Act) -> bool:
     """End the row, or leave word for whoever can (True): only the holder of a run knows what it has done so far."""
     row = line.row
     claims.claim_if_free(desk, line)  # a cancel claims, too: a later create of the same thing must find it
-    if row.state is State.RUNNING or row.frontier:
+    if not releasing.is_ours_to_end(row):
         row.cancel_requested, line.is_changed = True, True
         if row.frontier:  # it has no other actor, and the look that ends it will say whose wish it was
             row.actor, row.note = wish.actor, wish.reason
@@ -154,8 +155,7 @@ def _retry(desk: Desk, wish: Act) -> Acted:
 
 def _release(desk: Desk, wish: Act) -> Acted:
     """Let a row go that a rollback held, or (no row named) let rollbacks go and close their alert once all are over."""
-    text = desk.facts[rollback.FACT].value
-    value = None if text is None else json.loads(text)
+    value = _rollbacks(desk)
     if wish.occurrence_id is None:
         gone = releasing.let_go(value, wish, desk.now)
         if gone.value is not None:
@@ -173,6 +173,12 @@ def _release(desk: Desk, wish: Act) -> Acted:
     return _take_up(desk, line, state, Event.RELEASE, "released", wish)
 
 
+def _rollbacks(desk: Desk) -> Any:
+    """Return the value of the fact that lists them; None where the act does not ask for it."""
+    fact = desk.facts.get(rollback.FACT)
+    return None if fact is None or fact.value is None else json.loads(fact.value)
+
+
 def _take_up(desk: Desk, line: Line, state: State, event: Event, code: str, wish: Act) -> Acted:
     row = line.row
     ending.forget_waiting(desk, line)
@@ -180,8 +186,12 @@ def _take_up(desk: Desk, line: Line, state: State, event: Event, code: str, wish
     # Judged like a manual run: by today's rule and window, which whoever looks at it compiles anew.
     row.revision = job.revision if job is not None else row.revision
     row.state, row.due_at, row.ended_at, row.attempt, row.takeovers = state, desk.now, None, 0, 0
-    row.cancel_requested, row.not_before, row.not_after, row.expires_at, row.gated = False, None, None, None, True
-    row.code, row.detail, row.actor, row.note = code, _said(wish), wish.actor, wish.reason
+    # Whoever lets a row go does not take back what was cancelled: the look ends it, and says whose wish that was.
+    row.cancel_requested = row.cancel_requested and event is Event.RELEASE
+    row.not_before, row.not_after, row.expires_at, row.gated = None, None, None, True
+    row.code, row.detail = code, _said(wish)
+    if not row.cancel_requested:
+        row.actor, row.note = wish.actor, wish.reason
     line.is_changed = True
     ending.log_row(desk, line, event, actor=wish.actor)
     return Acted(outcome="done", ids=(row.id,), state=state)
@@ -194,7 +204,7 @@ def _mark(desk: Desk, wish: Act) -> Acted:
     row = line.row
     event, code = MARKS[wish.kind]
     state = releasing.marked(row, event)
-    if state is None:
+    if state is None or not releasing.may_go(row, _rollbacks(desk), wish):
         done = event is Event.MARK_DONE and row.state is State.SUCCESS
         return Acted(outcome="already_done" if done else "refused", ids=(row.id,), state=row.state)
     other = claims.claim_if_free(desk, line)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from noonmark.core import rollback
 from noonmark.core.lifecycle import ATTEMPT_ENDS, CANCEL_WITHIN, effective_event, is_end, next_state
 from noonmark.core.model import Event, Micros, Settled, Settlement, State, Verdict
 from noonmark.core.wellformed import STARTS, derives
@@ -207,6 +208,7 @@ def _begin(desk: Desk, line: Line, item: Settlement) -> int:
     line.run_fence, line.run_worker, line.is_changed = row.fence, row.holder, True
     row.verdict = item.verdict or Verdict.SHOULD_RUN.value
     row.code, row.detail = item.code or "started", item.detail if item.code else "{}"
+    row.gated = row.gated or rollback.needs_look(row.code)
     return until
 
 
@@ -258,8 +260,7 @@ def _wait(desk: Desk, line: Line, item: Settlement, state: State, words: tuple[s
     row.frontier = row.frontier and not _passes_on(line, item)  # its successor takes the flag over
     row.state, line.answered = state, item.fence
     row.verdict, row.code, row.detail = words
-    if row.code == "held_rollback":
-        row.gated = True  # it wakes whenever a rollback is written, and take knows nothing of rollbacks
+    row.gated = row.gated or rollback.needs_look(row.code)
     ending.wait(line, due_at)
 
 

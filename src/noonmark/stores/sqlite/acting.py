@@ -2,7 +2,7 @@
 
 Rule of the file: an act that comes too late is answered, not done.  A scheduled row that is still the frontier of its
 series cannot be ended here, since only the engine can name its successor (I13): a cancel is noted on it and carried out
-at its first look, a mark is refused.
+at its first look, a mark is refused.  One that a rollback holds was looked at, so it has none (``core.releasing``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from noonmark.stores.sqlite.transaction import Transaction
 
 _RETRY = (
     "UPDATE occurrence SET state = 'PENDING', due_at = ?, ended_at = NULL, attempt = 0, takeovers = 0,"
-    " cancel_requested = 0, not_before = NULL, not_after = NULL, expires_at = NULL, gated = 1, revision = ?,"
+    " cancel_requested = ?, not_before = NULL, not_after = NULL, expires_at = NULL, gated = 1, revision = ?,"
     " code = ?, detail = ?, actor = ?, note = ?, waits = 0 WHERE id = ?"
 )
 _WITH_KEY = "SELECT id FROM occurrence INDEXED BY occurrence_key WHERE key = ? AND key <> '' ORDER BY id"
@@ -97,7 +97,7 @@ def _cancel_row(tx: Transaction, line: Line, wish: Act) -> bool:
     """End the row, or leave word for whoever can (True): only the holder of a run knows what it has done so far."""
     row = line.row
     ending.claim_if_free(tx, row)  # a cancel claims, too: a later create of the same thing must find it
-    if row.state is State.RUNNING or row.frontier:
+    if not releasing.is_ours_to_end(row):
         tx.execute("UPDATE occurrence SET cancel_requested = 1 WHERE id = ?", (row.id,))
         if row.frontier:  # it has no other actor, and the look that ends it will say whose wish it was
             tx.execute("UPDATE occurrence SET actor = ?, note = ? WHERE id = ?", (wish.actor, wish.reason, row.id))
@@ -169,7 +169,10 @@ def _take_up(tx: Transaction, line: Line, state: State, event: Event, code: str,
     job = activating.find_job(tx.connection, row.job)
     # Judged like a manual run: by today's rule and window, which whoever looks at it compiles anew.
     revision = job.revision if job is not None else row.revision
-    tx.execute(_RETRY, (tx.now, revision, code, _said(wish), wish.actor, wish.reason, row.id))
+    # Whoever lets a row go does not take back what was cancelled: the look ends it, and says whose wish that was.
+    is_cancelled = row.cancel_requested and event is Event.RELEASE
+    actor, note = (row.actor, row.note) if is_cancelled else (wish.actor, wish.reason)
+    tx.execute(_RETRY, (tx.now, int(is_cancelled), revision, code, _said(wish), actor, note, row.id))
     tx.moved(row.state, state)
     tx.due(tx.now, row.worker)
     ledger.append_row(tx, row.id, event, actor=wish.actor)
@@ -183,7 +186,7 @@ def _mark(tx: Transaction, wish: Act) -> Acted:
     row = line.row
     event, code = MARKS[wish.kind]
     state = releasing.marked(row, event)
-    if state is None:
+    if state is None or not releasing.may_go(row, facts.read(tx.connection, rollback.FACT).value, wish):
         done = event is Event.MARK_DONE and row.state is State.SUCCESS
         return Acted(outcome="already_done" if done else "refused", ids=(row.id,), state=row.state)
     other = ending.claim_if_free(tx, row)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from noonmark.core import rollback
 from noonmark.core.lifecycle import ATTEMPT_ENDS, CANCEL_WITHIN, effective_event, is_end, next_state
 from noonmark.core.model import Event, Occurrence, Settled, Settlement, State, Verdict
 from noonmark.core.wellformed import STARTS, derives
@@ -24,7 +25,7 @@ SUCCEED = (
 _BEGIN = (
     "UPDATE occurrence SET state = 'RUNNING', due_at = ?1, looking = 0, frontier = 0, attempt = attempt + 1,"
     " started_at = ?2, first_started_at = coalesce(first_started_at, ?2), revision = ?3, slot = ?4, run_fence = fence,"
-    " run_worker = holder, verdict = ?5, code = ?6, detail = ?7 WHERE id = ?8"
+    " run_worker = holder, verdict = ?5, code = ?6, detail = ?7, gated = max(gated, ?8) WHERE id = ?9"
 )
 _WAIT = (
     "UPDATE occurrence SET state = ?, due_at = ?, holder = '', looking = 0, frontier = ?, attempt = ?, verdict = ?,"
@@ -185,6 +186,7 @@ def _begin(tx: Transaction, line: Line, item: Settlement) -> int:
             item.verdict or Verdict.SHOULD_RUN.value,
             item.code or "started",
             item.detail if item.code else "{}",
+            int(rollback.needs_look(item.code)),
             row.id,
         ),
     )
@@ -240,12 +242,11 @@ def _wait(tx: Transaction, line: Line, item: Settlement, state: State, words: tu
         if item.event is Event.HAND_BACK and not row.looking:  # a lost attempt stays counted
             attempt -= 1
     frontier = row.frontier and not _passes_on(row, item)  # its successor takes the flag over
-    is_held = words[1] == "held_rollback"  # it wakes whenever a rollback is written: take knows nothing of rollbacks
     tx.execute(
         _WAIT,
         (
-            state.value, due_at, int(frontier), attempt, *words, result, error, int(waits), item.fence, int(is_held),
-            row.id,
+            state.value, due_at, int(frontier), attempt, *words, result, error, int(waits), item.fence,
+            int(rollback.needs_look(words[1])), row.id,
         ),
     )  # fmt: skip
     tx.moved(row.state, state)

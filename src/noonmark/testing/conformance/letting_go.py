@@ -9,7 +9,7 @@ from noonmark.core import releasing, rollback
 from noonmark.core.model import Act, Event, Gates, State
 from noonmark.core.model.rollback import Claim, Epoch, Proof
 from noonmark.ports.store import Capability
-from noonmark.testing.builders import make_end
+from noonmark.testing.builders import make_end, make_start
 from noonmark.testing.conformance.harness import Harness
 
 
@@ -83,6 +83,73 @@ def a_lapsed_run_that_was_held_is_released_for_a_fresh_start(harness: Harness) -
     assert (again.attempt, again.looking) == (0, True)
     assert harness.start(again, at=102).outcome == "applied"
     assert [attempt.outcome for attempt in harness.story(row_id).attempts] == ["lost", "running"]
+
+
+def a_held_row_that_is_the_last_of_its_series_is_marked_as_done(harness: Harness) -> None:
+    """It was looked at, and keeps the frontier flag only because nothing comes after it."""
+    harness.activate()
+    looked = harness.looked_at(at=-5, frontier=True)
+    assert harness.act("mark_done", occurrence_id=looked.id).outcome == "refused", "a look may name its successor"
+    row_id = _park(harness, looked, at=0)
+    assert harness.row(row_id).frontier
+    assert harness.act("mark_done", occurrence_id=row_id, at=1).outcome == "done"
+    row = harness.row(row_id)
+    assert (row.state, row.frontier, row.due_at) == (State.SUCCESS, False, None)
+    assert harness.take_ids(at=200_000) == []
+
+
+def a_cancel_ends_what_is_held_at_once(harness: Harness) -> None:
+    """Nobody is at it who could do so, and its next look may be far away."""
+    harness.activate()
+    harness.running()
+    run = _park(harness, harness.take_one(at=100), at=100)
+    last = _hold(harness, name="b", at=100, frontier=True)
+    for row_id in (run, last):
+        answer = harness.act("cancel", occurrence_id=row_id, at=101)
+        assert (answer.outcome, answer.state) == ("done", State.CANCELLED)
+        row = harness.row(row_id)
+        assert (row.code, row.frontier, row.due_at, row.actor) == ("cancelled", False, None, "ada")
+        assert harness.act("release", occurrence_id=row_id, at=102).outcome == "refused"
+    assert [attempt.outcome for attempt in harness.story(run).attempts] == ["lost"]
+    assert harness.take_ids(at=200_000) == []
+
+
+def a_release_takes_no_cancel_back(harness: Harness) -> None:
+    harness.activate()
+    harness.running()
+    lapsed = harness.take_one(at=100)
+    assert harness.act("cancel", occurrence_id=lapsed.id, at=100).outcome == "requested", "a worker looks at it"
+    row_id = _park(harness, lapsed, at=100)
+    assert harness.act("release", actor="bob", occurrence_id=row_id, at=100.5).state is State.PENDING
+    row = harness.row(row_id)
+    assert (row.cancel_requested, row.actor, row.code) == (True, lapsed.actor, "released")
+    again = harness.take_one(at=101)
+    assert (again.looking, harness.start(again, at=101).changed) == (True, ("cancel",))
+    assert harness.end(again, Event.CANCEL, at=101, code="cancelled").outcome == "applied"
+    assert harness.row(row_id).state is State.CANCELLED
+
+
+def what_is_tried_again_in_a_lost_range_is_looked_at_first(harness: Harness) -> None:
+    """Each start of it may be a repeat, and only a look says so."""
+    harness.activate()
+    row = harness.looked_at(at=-5, gated=False)
+    started = replace(make_start(row), code="restored_epoch")
+    assert harness.settle(started)[0].outcome == "applied"
+    assert harness.row(row.id).gated
+    assert harness.end(row, Event.FAIL_RETRY, due_at=harness.at(5)).outcome == "applied"
+    again = harness.take_one(at=5)
+    assert (again.id, again.looking, again.state) == (row.id, True, State.FAILED_RETRYING)
+
+
+def what_is_taken_over_in_a_lost_range_is_looked_at_before_it_is_tried_again(harness: Harness) -> None:
+    harness.activate()
+    harness.running()
+    lapsed = harness.take_one(at=100)
+    assert (lapsed.is_lapsed, lapsed.gated) == (True, False)
+    taken_over = replace(make_start(lapsed), event=Event.TAKEOVER, code="restored_epoch")
+    assert harness.settle(taken_over, at=100)[0].outcome == "applied"
+    assert harness.end(lapsed, Event.FAIL_RETRY, at=101, due_at=harness.at(105)).outcome == "applied"
+    assert harness.take_one(at=105).looking
 
 
 def a_held_row_wakes_when_the_rollbacks_fact_moves(harness: Harness) -> None:
@@ -170,6 +237,22 @@ def a_rollback_that_was_proved_since_is_not_let_go(harness: Harness) -> None:
     assert len(harness.store.tallies().open_alerts) == 1
     shown = releasing.shown(_rollbacks(harness))
     assert harness.act("release", occurrence_id=row_id, epochs=shown, at=82).outcome == "done"
+
+
+def a_held_row_is_not_marked_over_a_rollback_that_was_proved_since(harness: Harness) -> None:
+    if not _proves(harness):
+        return
+    harness.activate()
+    row_id = _hold(harness)
+    shown = releasing.shown([_rolled_back(harness, at=60)])
+    _rolled_back(harness, "p2", at=80)
+    answer = harness.act("mark_done", occurrence_id=row_id, epochs=shown, at=81)
+    assert (answer.outcome, answer.state, harness.row(row_id).code) == ("refused", State.PENDING, "held_rollback")
+    shown = releasing.shown(_rollbacks(harness))
+    assert harness.act("mark_done", occurrence_id=row_id, epochs=shown, at=82).outcome == "done"
+    assert harness.act("mark_done", occurrence_id=row_id, epochs=shown, at=83).outcome == "already_done"
+    other = _hold(harness, name="b", at=84)
+    assert harness.act("mark_done", occurrence_id=other, at=85).outcome == "done", "whatever holds it"
 
 
 def a_rollback_that_grew_since_is_not_let_go(harness: Harness) -> None:

@@ -36,6 +36,17 @@ local function named()
   return key and key ~= '' and holder_of(key)
 end
 
+-- Does a rollback hold the row, and no worker have it?
+local function is_let_be(head)
+  return head[CODE] == 'held_rollback' and head[HOLDER] == ''
+end
+
+-- May a person's act end the row?  A run is its holder's to end, and a frontier has a successor to be named; but a run
+-- that a rollback holds has no holder, and a frontier that it holds was looked at, so it has no successor.
+local function is_ours_to_end(head)
+  return is_let_be(head) or (head[FRONTIER] == 0 and head[STATE] ~= 'RUNNING')
+end
+
 -- --- cancel -------------------------------------------------------------------------------------------------------
 
 local function targets()
@@ -55,7 +66,7 @@ end
 local function cancel_row(row)
   claim_if_free(row)  -- a cancel claims, too: a later create of the same thing must find it
   local head = change(row)
-  if head[STATE] ~= 'RUNNING' and head[FRONTIER] == 0 then
+  if is_ours_to_end(head) then
     end_by(row, 'CANCELLED', 'cancel', 'cancelled')
     return false
   end
@@ -93,9 +104,15 @@ end
 
 local function take_up(row, state, code)
   forget_waiting(row)
+  local head, job = change(row), job_of(row.head[JOB])
+  -- whoever lets a row go does not take back what was cancelled: the look ends it, and says whose wish that was
+  local is_cancelled, who, note = kind == 'release' and head[CANCEL] == 1, head[ACTOR], head[NOTE]
   by_person(row, code)
-  local head, job = row.head, job_of(row.head[JOB])
-  head[STATE], head[DUE], head[ENDED], head[ATTEMPT], head[TAKEOVERS], head[CANCEL] = state, now, false, 0, 0, 0
+  if is_cancelled then
+    head[ACTOR], head[NOTE] = who, note
+  end
+  head[STATE], head[DUE], head[ENDED], head[ATTEMPT], head[TAKEOVERS] = state, now, false, 0, 0
+  head[CANCEL] = is_cancelled and 1 or 0
   -- judged like a manual run: by today's rule and window, which whoever looks at it compiles anew
   head[NOT_BEFORE], head[NOT_AFTER], head[EXPIRES], head[GATED] = false, false, false, 1
   head[REVISION] = job and job[J_REVISION] or head[REVISION]
@@ -114,11 +131,6 @@ local function retry()
     return { 'refused', { row.id }, row.head[STATE] }
   end
   return take_up(row, state, 'retried')
-end
-
--- Does a rollback hold the row, and no worker have it?
-local function is_let_be(head)
-  return head[CODE] == 'held_rollback' and head[HOLDER] == ''
 end
 
 -- Is every rollback that holds the row one that the person was shown, as it was shown?
@@ -180,8 +192,7 @@ local function mark()
   end
   local head = row.head
   local state = TRANSITIONS[head[STATE] .. ' ' .. kind]
-  -- a run's end is its holder's to say; one that a rollback holds has none
-  if not state or head[FRONTIER] == 1 or (head[STATE] == 'RUNNING' and not is_let_be(head)) then
+  if not state or not is_ours_to_end(head) or not may_go(head) then
     local done = kind == 'mark_done' and head[STATE] == 'SUCCESS'
     return { done and 'already_done' or 'refused', { row.id }, head[STATE] }
   end

@@ -122,6 +122,14 @@ local function refusal(row, gates)
   return nil
 end
 
+-- What is held wakes whenever a rollback is written, and a retry of what was started may be a repeat, too; but take
+-- knows nothing of rollbacks.
+local function gate_if_in_lost_range(head)
+  if head[CODE] == 'held_rollback' or head[CODE] == 'restored_epoch' then
+    head[GATED] = 1
+  end
+end
+
 local function start(row, item)
   local gates = item[S_GATES]
   if gates[G_SLOT] ~= '' then
@@ -134,6 +142,7 @@ local function start(row, item)
   head[VERDICT] = item[S_VERDICT] ~= '' and item[S_VERDICT] or 'should_run'
   head[CODE] = item[S_CODE] ~= '' and item[S_CODE] or 'started'
   head[DETAIL] = item[S_CODE] ~= '' and item[S_DETAIL] or '{}'
+  gate_if_in_lost_range(head)
   return head[DUE]
 end
 
@@ -163,9 +172,7 @@ local function wait(row, item, state, words)
   end
   head[STATE], head[DUE], head[HOLDER], head[LOOKING] = state, moment, '', 0
   head[VERDICT], head[CODE], head[DETAIL] = words[1], words[2], words[3]
-  if head[CODE] == 'held_rollback' then
-    head[GATED] = 1  -- it wakes whenever a rollback is written, and take knows nothing of rollbacks
-  end
+  gate_if_in_lost_range(head)
   due(moment, head[WORKER])
 end
 
