@@ -5,11 +5,14 @@ Rule of the file: pure functions of the scene; each returns text or what text is
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+from typing import Any
 
 from noonmark.core import phrasing
-from noonmark.core.model import SECOND, Attempt, LedgerLine, Micros, Origin, State
-from noonmark.core.shown import redacted
+from noonmark.core.model import SECOND, Attempt, LedgerLine, Micros, Occurrence, Origin, State
+from noonmark.core.shown import redacted, redacted_value
 from noonmark.core.stored import object_of
 from noonmark.explain.awake import asleep_at
 from noonmark.explain.explanation import Scene
@@ -18,6 +21,8 @@ from noonmark.explain.voice import Voice
 
 SOON_AFTER: Micros = 10 * SECOND
 """Who starts so soon after the store's return had waited for it: workers ask anew at once, and take turns."""
+GIVEN_LIMIT = 300
+"""Characters of one param in a command to copy."""
 WAITED = {
     "flag_missing": "waited_facts",
     "dependency_missing": "waited_facts",
@@ -52,6 +57,23 @@ def short_error(error: str | None) -> str:
 def _is_headed(lines: list[str], place: int) -> bool:
     """A traceback begins the text, or follows what Python writes between an error and the one that it led to."""
     return place == 0 or (place > 1 and lines[place - 2].startswith(_BETWEEN))
+
+
+def asked_with(row: Occurrence) -> str:
+    """Return the params of a row as ``noonmark run`` takes them, a space before each; secrets are left to fill in."""
+    params = redacted_value(object_of(row.params))
+    words = [f"{name}={_as_given(value)}" for name, value in params.items() if isinstance(name, str)]
+    return "".join(f" --param {shlex.quote(word)}" for word in words if word.isprintable() and len(word) <= GIVEN_LIMIT)
+
+
+def _as_given(value: Any) -> str:
+    """Return what is read back as this value: text that would be read as JSON is quoted as JSON."""
+    if isinstance(value, str):
+        try:
+            json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def spaced(scene: Scene, sentence: str) -> str:

@@ -38,7 +38,7 @@ from noonmark.explain.absent import absence
 from noonmark.explain.endings import in_range
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
 from noonmark.explain.find import Asked, Found, find
-from noonmark.explain.fragments import short_error
+from noonmark.explain.fragments import asked_with, short_error
 from noonmark.explain.outages import outages
 from noonmark.explain.outcomes import OVERDUE_AFTER
 from noonmark.explain.stories import tell
@@ -320,7 +320,7 @@ def _commands(row: Occurrence, outcome: str) -> tuple[str, ...]:
     if outcome in ("missed", "failed"):
         run = f"noonmark retry r{row.id}"
         if row.business_date and outcome == "missed":
-            run = f"noonmark run {row.job} --for {row.business_date} --dry-run"
+            run = f"noonmark run {shlex.quote(row.job)} --for {row.business_date}{asked_with(row)} --dry-run"
         return (run, f'noonmark mark r{row.id} handled --reason "…"')
     if outcome == "refused_duplicate" and row.duplicate_of:
         return (f"noonmark why --occurrence r{row.duplicate_of}",)
@@ -336,7 +336,9 @@ def _filled_in(remedy: str, row: Occurrence) -> str:
         places = ("OTHER-JOB", "该任务") if kind == "success" else ("FLAG", "标志")
         for place in places:
             remedy = re.sub(rf"(noonmark \w+ ){place}(?![\w-])", lambda found: found[1] + name, remedy)
-    return re.sub(r"(?<!-)\bJOB\b", row.job, re.sub(r"\bRUN\b", f"r{row.id}", remedy))
+    job = shlex.quote(row.job)
+    remedy = remedy.replace("noonmark run JOB", f"noonmark run {job}{asked_with(row)}")
+    return re.sub(r"(?<!-)\bJOB\b", lambda _: job, re.sub(r"\bRUN\b", f"r{row.id}", remedy))
 
 
 def _explain_absence(store: Store, found: Found, asked: Asked, voice: Voice) -> Explanation:

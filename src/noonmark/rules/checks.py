@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
-from noonmark.core import cron, durations, keys, times
+from noonmark.core import cron, durations, keys, series, times
+from noonmark.core.conditions import upstream_job
 from noonmark.core.model import PAYLOAD_LIMIT, SECOND, At, Cron, Every, FlagSet, Job, Succeeded, Window
 from noonmark.core.urls import lock_kind
 from noonmark.rules.parts import Say
@@ -273,19 +275,35 @@ def check_together(jobs: Mapping[str, Job], known: Iterable[str], say: Callable[
         for index, condition in enumerate(job.depends_on):
             if not isinstance(condition, Succeeded):
                 continue
-            path, other = ("depends_on", index), jobs.get(condition.job)
-            if condition.job not in names:
-                close = nearest(condition.job, names)
+            name, subject = upstream_job(condition)
+            path, other = ("depends_on", index), jobs.get(name)
+            if name not in names:
+                close = nearest(name, names)
                 hint, hint_zh = (
                     (f'did you mean "{close}"?', f"是否想写“{close}”？")
                     if close
                     else ("correct the name", "请改正名称")
                 )
-                say(job.name, path, "success_unknown_job", value=condition.job, hint=hint, hint_zh=hint_zh)
+                say(job.name, path, "success_unknown_job", value=name, hint=hint, hint_zh=hint_zh)
             elif other is not None and other.scope == "each_worker":
-                say(job.name, path, "success_each_worker", value=condition.job)
+                say(job.name, path, "success_each_worker", value=name)
+            elif other is not None:
+                _check_subject(job, other, subject, partial(say, job.name, path))
     for cycle in _cycles(jobs):
         say(cycle[0], ("depends_on",), "dependency_cycle", names=" -> ".join([*cycle, cycle[0]]))
+
+
+def _check_subject(job: Job, other: Job, subject: str, say: Callable[..., None]) -> None:
+    """A success is that of one subject: one that no run can have would be waited for without end."""
+    if not other.each:
+        if subject:
+            say("success_no_subject", value=other.name)
+        return
+    known = [text for text, _ in series.subjects(other)]
+    if subject in known or "{" in subject:
+        return
+    same = "{subject}" if dict(other.each) == dict(job.each) else known[0]
+    say("success_which_subject", value=other.name, each=", ".join(other.each), like=f"{other.name}[{same}]")
 
 
 def _cycles(jobs: Mapping[str, Job]) -> list[list[str]]:

@@ -218,6 +218,22 @@ RULE_MESSAGES: dict[str, Message] = {
         "没有唯一的成功可等",
         "请等待由收尾任务设置的标记",
     ),
+    "success_which_subject": Message(
+        '"{value}" runs once for each {each}',
+        "a success is that of one of them, so this one would never come",
+        'write which: "{like}"; for all of them, a condition for each',
+        "“{value}”对每个 {each} 各运行一次",
+        "成功属于其中某一个，这样写永远等不到",
+        "请写明是哪一个：“{like}”；若要全部，请逐个列出条件",
+    ),
+    "success_no_subject": Message(
+        '"{value}" has no subjects',
+        "it runs once for all, so this success would never come",
+        "write its name without brackets",
+        "“{value}”没有 each",
+        "它只运行一次，这样写永远等不到",
+        "请去掉方括号，只写任务名",
+    ),
     "each_worker_waits": Message(
         "scope each_worker does not go with a success condition",
         "each worker's rows would wait for a success that belongs to none of them",

@@ -62,7 +62,12 @@ class ConditionIn(_Part):
     flag: str | None = Field(
         default=None, min_length=1, description="Flag name; a template such as daily_etl.finished_{business_date}."
     )
-    success: str | None = Field(default=None, min_length=1, description="Name of a job that must have succeeded.")
+    success: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Name of a job that must have succeeded; behind one with `each` its subject: `digest[channel=ops]`, "
+        "or `digest[{subject}]` for the same one.",
+    )
     date: str | None = Field(
         default=None, min_length=1, description="Date template; with flag it is appended after a colon."
     )

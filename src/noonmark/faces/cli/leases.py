@@ -7,10 +7,12 @@ from typing import Any, cast
 import click
 
 from noonmark.core.model import SECOND, Occurrence, Query, State, WorkerInfo
+from noonmark.engine.host import lives_here
 from noonmark.explain.render import stamp, table
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
+from noonmark.ports.clock import SystemClock
 from noonmark.ports.rollback import Guarded
 from noonmark.ports.store import Capability
 
@@ -32,7 +34,10 @@ def leases(ctx: click.Context, limit: int) -> int:
         plain = {
             "v": 1,
             "leases": [_plain_lease(row, voice) for row in rows],
-            "workers": [{**_plain_worker(worker, voice), "blind": worker in blind} for worker in workers],
+            "workers": [
+                {**_plain_worker(worker, voice, is_killed=_is_killed(here, worker)), "blind": worker in blind}
+                for worker in workers
+            ],
         }
         here.emit(plain, lambda: _text(here, rows, workers, names, blind))
         if rows:
@@ -81,7 +86,7 @@ def _worker_cells(here: Session, worker: WorkerInfo) -> list[str]:
     if worker.ended_at is not None:
         state = "worker_ended"
     elif worker.is_awake(voice.now):
-        state = "worker_awake"
+        state = "worker_no_process" if _is_killed(here, worker) else "worker_awake"
     skew = abs(worker.wall_offset)
     clock = here.word("clock_ok") if skew < SECOND // 10 else f"{worker.wall_offset / SECOND:+.1f} s"
     seen = voice.say("ago", length=voice.length(voice.now - worker.seen_at))
@@ -103,13 +108,20 @@ def _plain_lease(row: Occurrence, voice: Voice) -> dict[str, Any]:
     }
 
 
-def _plain_worker(worker: WorkerInfo, voice: Voice) -> dict[str, Any]:
+def _is_killed(here: Session, worker: WorkerInfo) -> bool:
+    """True where this machine's kernel knows that the process is no more, though its heartbeat still counts."""
+    if here.settings.now:  # a kernel knows nothing of another time
+        return False
+    return lives_here(worker, SystemClock().boot_id()) is False
+
+
+def _plain_worker(worker: WorkerInfo, voice: Voice, *, is_killed: bool) -> dict[str, Any]:
     return {
         "id": worker.id,
         "name": worker.name,
         "host": worker.host,
         "pid": worker.pid,
-        "awake": worker.is_awake(voice.now),
+        "awake": worker.is_awake(voice.now) and not is_killed,
         "started": stamp(worker.started_at, voice.zone),
         "seen": stamp(worker.seen_at, voice.zone),
         "ended": stamp(worker.ended_at, voice.zone),

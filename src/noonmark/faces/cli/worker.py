@@ -17,6 +17,7 @@ from noonmark.faces.cli.session import Command, Session, settings_of
 @click.argument("app", envvar="NOONMARK_APP")
 @click.option(
     "-n",
+    "--concurrency",
     "concurrency",
     type=click.IntRange(1, 10_000),
     default=100,

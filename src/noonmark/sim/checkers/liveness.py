@@ -111,7 +111,10 @@ class Liveness(Watch):
         if not overdue or not well:
             return
         back = _Return(at=now, well=well, overdue=frozenset(row.id for row in overdue))
-        self.world.after(PROMPT + 4 * self.world.plan.latency, lambda: self._judge_return(back))
+        # Runs that lost their lease meanwhile come first, one with each take.
+        lapsed = sum(bool(row.holder) and row.due_at is not None and row.due_at <= now for row in self._open())
+        turns = 4 * self.world.plan.latency * (1 + lapsed)
+        self.world.after(PROMPT + turns, lambda: self._judge_return(back))
 
     def _judge_return(self, back: _Return) -> None:
         if back.well != self.world.well() or self.ground.is_quiet:
