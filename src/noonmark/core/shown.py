@@ -264,7 +264,7 @@ def _without_named(text: str, plain: str) -> tuple[str, str]:
             continue
         bare = value[0].strip("\\\"'" + _OPENS + _CLOSES)
         is_measure = kind == "part" and bare.replace(".", "", 1).isdigit()
-        if not is_measure and bare not in ("", "null", "None", "true", "false", "True", "False", HIDDEN):
+        if not is_measure and bare not in ("", "…", "null", "None", "true", "false", "True", "False", HIDDEN):
             quote = value["quote"] or value["q"] or ""
             says = f"{value['open']}{HIDDEN}{value['close']}" if value["open"] else f"{quote}{HIDDEN}{quote}"
             spans.append((at, value.end(), says))

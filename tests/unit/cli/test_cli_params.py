@@ -9,6 +9,8 @@ from calling import Noonmark
 from desk import Desk
 
 from noonmark.core.model import Job, Manual, Occurrence, OnEvent, Query
+from noonmark.core.shown import shown
+from noonmark.faces.cli import words
 
 APP = """
 from noonmark import Scheduler, manual, on_event
@@ -96,7 +98,7 @@ def test_whoever_takes_any_param_gets_any(app: str, noonmark: Noonmark) -> None:
 def test_what_cannot_be_checked_here_is_said(noonmark: Noonmark) -> None:
     answer = noonmark("run", "close_unpaid", "--param", "order_id=7", "--param", "zz=1")
     assert answer.code == 0
-    assert answer.err.startswith("zz: the rule of close_unpaid names no such param")
+    assert answer.err.startswith("the rule of close_unpaid names no param zz")
     assert "--app APP" in answer.err
 
 
@@ -139,3 +141,11 @@ def test_an_occurrence_of_another_job_is_not_explained_as_this_ones(desk: Desk, 
     assert noonmark("why", "tick", "--occurrence", f"r{row.id}").code == 0
     answer = noonmark("why", "digest", "--occurrence", f"r{row.id}")
     assert (answer.code, f"r{row.id} is of tick, not of digest" in answer.err) == (2, True)
+
+
+def test_no_word_of_ours_is_taken_for_the_value_of_a_param_called_token() -> None:
+    told = words.say("params_unchecked", "en", job="leaky", names="token, api_key")
+    assert shown(told) == told
+    zh = words.say("params_unchecked", "zh", job="leaky", names="token, api_key")
+    assert shown(zh) == zh
+    assert shown("write --param token=… instead") == "write --param token=… instead"

@@ -121,8 +121,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "would": ("{job} {key}: {verdict}", "{job} {key}：{verdict}"),
     "no_params": ("none", "无"),
     "params_unchecked": (
-        "{names}: the rule of {job} names no such param; whether its function takes it is seen with --app APP",
-        "{names}：{job} 的规则中没有这个参数；它的函数是否接受，可用 --app APP 检查",
+        "the rule of {job} names no param {names}; whether its function takes it is seen with --app APP",
+        "{job} 的规则中没有参数 {names}；它的函数是否接受，可用 --app APP 检查",
     ),
     "part_key": ("key", "键"),
     "part_flag": ("flag", "标志"),
