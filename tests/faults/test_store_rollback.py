@@ -234,3 +234,44 @@ def test_a_folder_that_cannot_be_written_makes_the_worker_blind_and_says_so(offi
     assert [worker["blind"] for worker in noonmark(office, "leases")["workers"] if worker["awake"]] == [True]
     codes = {finding["code"] for finding in noonmark(office, "doctor")["findings"]}
     assert "workers_blind" in codes
+
+
+def test_who_asks_again_for_what_was_lost_is_held_where_a_journal_knows_that_it_ran(office: Office) -> None:
+    office.send(99, delay="1h")
+    office.place.keep()
+    office.worker()
+    office.send(3)
+    office.done(3)
+    office.stop()
+    office.place.put_back()
+    office.reopen()
+    office.worker()
+    wait_for(lambda: len(office.epochs()) == 1, what="the rollback on record")
+    office.send(3, 4)
+    office.sent(3, 4)
+    office.holds(3)
+    noonmark(office, "ledger", "release", "--as", "run", "--reason", "the provider lost it, too")
+    office.sent(3, 3, 4)
+    office.done(3, 4)
+
+
+def test_who_asks_again_for_what_was_lost_is_done_by_the_journal_or_by_a_word(office: Office) -> None:
+    office.send(99, delay="1h")
+    office.place.keep()
+    office.worker()
+    office.send(3, 4)
+    office.done(3, 4)
+    office.stop()
+    office.place.put_back()
+    office.reopen()
+    office.worker()
+    wait_for(lambda: len(office.epochs()) == 1, what="the rollback on record")
+    office.send(3, 4)
+    office.holds(3, 4)
+    file = str(office.folder / "ledger.jsonl")
+    noonmark(office, "ledger", "export", file, "--from-state", str(office.folder / "state"))
+    assert noonmark(office, "ledger", "import", file)["mark"] == 2
+    assert noonmark(office, "ledger", "release", "--as", "done", "--reason", "they have it")["rows"] == 2
+    office.done(3, 4)
+    assert noonmark(office, "ledger", "import", file, "--go")["there"] == 2
+    office.sent(3, 4)

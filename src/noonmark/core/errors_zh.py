@@ -20,6 +20,11 @@ _PLACE = re.compile(r"\\(\d)")
 
 _ERRORS: tuple[tuple[str, str], ...] = (
     # a ledger that is read in
+    (
+        r"this is a SQLite file: a store itself, or a copy of one, and no ledger out of it",
+        "这是 SQLite 文件：是存储本身或其副本，而不是从中导出的账本",
+    ),
+    (r"it begins with a byte order mark: an editor has saved it anew", "它以字节顺序标记开头：被编辑器重新保存过"),
     (r"this is no line of a ledger", "这不是账本的一行"),
     (r"this line is not as it was written, or one before it is missing", "这一行不是原样，或之前缺少一行"),
     (r"this line has more than (\d+) characters", r"这一行超过 \1 个字符"),

@@ -323,14 +323,14 @@ def epoch_of(row: Occurrence, fact: Fact | None) -> Epoch | None:
     """Return the newest rollback in whose lost range the row may have run."""
     if fact is None:
         return None
-    return next((epoch for epoch in reversed(epochs_of(fact.value)) if epoch.concerns(row)), None)
+    return next((epoch for epoch in reversed(epochs_of(fact.value)) if epoch.holds(row)), None)
 
 
 def is_held(job: Job, row: Occurrence, fact: Fact | None) -> bool:
     """Return True when the row may have run in a lost range, and nobody has said yet that it may run again."""
     if fact is None or job.on_rollback == "run" or row.code == "released":
         return False
-    return any(epoch.concerns(row) and not epoch.is_released(job.name) for epoch in epochs_of(fact.value))
+    return any(epoch.holds(row) and not epoch.is_released(job.name) for epoch in epochs_of(fact.value))
 
 
 def held(job: Job, row: Occurrence, fact: Fact | None, now: Micros) -> Decision | None:

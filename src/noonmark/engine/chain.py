@@ -17,7 +17,8 @@ from typing import Any, cast
 
 from noonmark.core import rollback
 from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo
-from noonmark.core.model.rollback import ChainLink, Claim, Proof, Receipt, Serving
+from noonmark.core.model.rollback import ChainLink, Claim, Epoch, Proof, Receipt, Serving
+from noonmark.engine import witnessing
 from noonmark.engine.statefolder import StateFolder, Witness
 from noonmark.ports.rollback import ChainBroken, Guarded
 from noonmark.ports.store import Capability, Store, StoreUnreachable
@@ -71,6 +72,8 @@ class ChainedStore:
         self._offset: Micros = 0
         self._proved_at: Micros = 0
         self._rolled_back = False
+        self._unreleased: tuple[Epoch, ...] = ()
+        self._lost: witnessing.Known = {}  # what ran in those, as the journals of this host have it
         self._sent: dict[str, ChainLink] = {}  # by request: a repeat goes with the link of the first time
 
     def __getattr__(self, name: str) -> Any:
@@ -94,6 +97,23 @@ class ChainedStore:
     def prove(self) -> None:
         """Ask whether what was acknowledged is still there."""
         self._prove()
+
+    def recall(self) -> Micros:
+        """Read the rollbacks, and what the journals of this host have of those that nobody has released.
+
+        Returns:
+            The end of the latest lost range (``core.rollback.lost_until``).
+        """
+        fact = self._store.facts([rollback.FACT])[rollback.FACT]
+        unreleased = tuple(epoch for epoch in rollback.epochs_of(fact.value) if epoch.released_at is None)
+        if self._proves and self._folder.root is not None and unreleased != self._unreleased:
+            self._lost = witnessing.lost_successes(self._folder.root, self._guard.store_id(), unreleased)
+            self._unreleased = unreleased
+        return rollback.lost_until(fact)
+
+    def has_run(self, row: Occurrence) -> bool:
+        """True for a row whose key succeeded in what the store lost, unless a person has let it run."""
+        return bool(self._lost) and (row.job, row.key) in self._lost and row.code not in ("released", "retried")
 
     def close_memory(self) -> None:
         """Let another process be this writer."""
@@ -279,15 +299,25 @@ class ChainedStore:
         return witness
 
     def _ask(self, witness: Witness) -> tuple[Receipt | None, Proof]:
-        asked = witness.receipt
+        asked = witness.receipt if self._is_of_now(witness) else None
         claim = Claim(writer=witness.writer, worker=self._worker, receipt=asked, blind=witness.is_blind)
         return asked, self._guard.prove(claim)
+
+    def _is_of_now(self, witness: Witness) -> bool:
+        """False for a receipt out of the journal from before a rollback that the store knows of this writer.
+
+        Behind a rollback the numbers of a chain mean other links, so such a line would be found gone, falsely.
+        """
+        if not witness.is_recovered or witness.receipt is None:
+            return True
+        head = next((writer for writer in self._guard.writers() if writer.id == witness.writer), None)
+        return head is None or head.epoch <= witness.receipt.epoch
 
     def _prove_others(self, store: str) -> None:
         """Ask for the writers of this host that nobody is now: their processes may never come back to ask."""
         for other in self._folder.others(store):
             try:
-                if other.receipt is not None:
+                if other.receipt is not None and self._is_of_now(other):
                     claim = Claim(writer=other.writer, worker=other.receipt.worker, receipt=other.receipt)
                     proof = self._guard.prove(claim)
                     self._note(proof, other.receipt, other.writer)

@@ -27,6 +27,13 @@ OUTCOMES_LIMIT = 10_000_000
 NUMBER_LIMIT = 2**53
 """Instants and fences are smaller, in every store."""
 SUCCESS = "success"
+_NO_LEDGER = {
+    "SQLite format 3\x00": "this is a SQLite file: a store itself, or a copy of one, and no ledger out of it",
+    **dict.fromkeys(
+        ("\ufeff", "\udcff\udcfe", "\udcfe\udcff"), "it begins with a byte order mark: an editor has saved it anew"
+    ),
+}
+"""How files begin that people take for a ledger, and what they are."""
 ORIGINS = frozenset(origin.value for origin in Origin)
 _TEXTS = {
     "job": (1, NAME_LIMIT),
@@ -152,6 +159,8 @@ def _chain(lines: TextIO) -> Iterator[tuple[int, dict[str, Any]]]:
         text = lines.readline(LINE_LIMIT + 1)
         if not text:
             return
+        if number == 1 and (why := next((why for sign, why in _NO_LEDGER.items() if text.startswith(sign)), "")):
+            raise LedgerBroken(number, why)
         if len(text) > LINE_LIMIT:
             raise LedgerBroken(number, f"this line has more than {LINE_LIMIT} characters")
         try:

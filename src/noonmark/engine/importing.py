@@ -55,8 +55,10 @@ def _plain(row: Occurrence) -> dict[str, Any]:
 class Step:
     """What an import does, or would do, with one outcome.
 
-    ``what``: ``mark`` (the row is there and becomes SUCCESS) · ``make`` (it is not, and is made) · ``there`` (SUCCESS
-    already) · ``kept`` (ended otherwise, running, next of its series, or its key is another row's) · ``no_success``.
+    ``what``: ``mark`` (the row is there, or one that was asked for with its key, and becomes SUCCESS) · ``make`` (it is
+    not, and is made) · ``there`` (SUCCESS already) · ``twice`` (SUCCESS by another run of that key, so it ran twice) ·
+    ``kept`` (it, or the row that has its key, ended otherwise, runs, is next of its series or was asked for again on
+    purpose) · ``no_success``.
     """
 
     what: str
@@ -107,39 +109,44 @@ class Importer:
             return Step(what="there", outcome=outcome)
         query = Query(job=outcome.job, subject=outcome.subject, identity=outcome.identity, limit=1)
         row = next(iter(self._store.occurrences(query)), None)
-        what = self._for_new(outcome) if row is None else self._for_known(row)
+        what, row = self._for_new(outcome) if row is None else self._for_known(outcome, row)
         return Step(what=what, outcome=outcome, row=row)
 
-    def _for_new(self, outcome: Outcome) -> str:
+    def _for_new(self, outcome: Outcome) -> tuple[str, Occurrence | None]:
+        if outcome.key and hash(outcome.key) in self._done:
+            return "there", None
         holder = self._holder(outcome.key)
-        if holder is None or (holder in YIELDING and outcome.origin in ASKED_BY_A_PERSON):
-            return "make"
-        return "there" if holder == State.SUCCESS else "kept"
+        if holder is None or (holder.state in YIELDING and outcome.origin in ASKED_BY_A_PERSON):
+            return "make", None
+        return self._for_holder(outcome, holder)
 
-    def _for_known(self, row: Occurrence) -> str:
+    def _for_known(self, outcome: Outcome, row: Occurrence) -> tuple[str, Occurrence | None]:
         if row.state is State.SUCCESS:
-            return "there"
-        if row.holder or (row.frontier and not releasing.is_let_be(row)):
-            return "kept"
-        if row.state is State.RUNNING:
-            return "mark" if row.code == "held_rollback" else "kept"
-        if row.state not in (State.PENDING, State.FAILED_RETRYING, State.FAILED_MANUAL):
-            return "kept"
+            return "twice" if _is_another_run(outcome, row) else "there", row
+        if not (_is_open(row) or (row.state is State.FAILED_MANUAL and not row.frontier and not row.holder)):
+            return "kept", row
         if row.claimed:
-            return "mark"
+            return "mark", row
+        if row.key and hash(row.key) in self._done:
+            return "kept", row
         holder = self._holder(row.key)
-        gives_way = holder is None or (holder in YIELDING and row.origin in ASKED_BY_A_PERSON)
-        return "mark" if gives_way else "kept"
+        gives_way = holder is None or (holder.state in YIELDING and row.origin in ASKED_BY_A_PERSON)
+        return ("mark" if gives_way else "kept"), row
 
-    def _holder(self, key: str) -> str | None:
-        """Return the state of the row that holds a key, None when nobody does."""
+    def _for_holder(self, outcome: Outcome, holder: Occurrence) -> tuple[str, Occurrence | None]:
+        """One key has one outcome: what was asked for again with it, and has none yet, is done."""
+        if holder.state is State.SUCCESS:
+            return "twice" if _is_another_run(outcome, holder) else "there", holder
+        is_of_it = holder.job == outcome.job and not holder.generation
+        return ("mark" if is_of_it and _is_open(holder) else "kept"), holder
+
+    def _holder(self, key: str) -> Occurrence | None:
+        """Return the row that holds a key, None when nobody does."""
         if not key:
             return None
-        if hash(key) in self._done:
-            return State.SUCCESS
         name = f"key:{key}"
         holder = self._store.facts([name])[name].value
-        return str(holder["state"]) if holder else None
+        return next(iter(self._store.occurrences(Query(ids=(int(holder["occurrence_id"]),)))), None) if holder else None
 
     # -- doing it -------------------------------------------------------------------------------------------
 
@@ -159,6 +166,20 @@ class Importer:
     def _source(self, outcome: Outcome) -> str:
         source = f"the journal of {outcome.writer}" if outcome.writer else "the ledger"
         return f"{source} of store {self._origin}"
+
+
+def _is_open(row: Occurrence) -> bool:
+    """Return True for a row that waits or is held, under no lease, and does not carry its series on."""
+    if row.holder or (row.frontier and not releasing.is_let_be(row)):
+        return False
+    is_held = row.state is State.RUNNING and row.code == "held_rollback"
+    return is_held or row.state in (State.PENDING, State.FAILED_RETRYING)
+
+
+def _is_another_run(outcome: Outcome, row: Occurrence) -> bool:
+    """Return True when a row succeeded by a run of its own, beside the one that a worker's journal has."""
+    is_by_a_person = row.code == "marked_done" or row.generation > 0
+    return bool(outcome.writer) and not is_by_a_person and row.started_at is not None and row.fence != outcome.fence
 
 
 class _Remembered(Container[int]):

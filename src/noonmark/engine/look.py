@@ -96,7 +96,9 @@ class Looker:
         is_alive: Callable[[Any, Micros], bool | None],
         locks: JobLocks,
         observer: Observer | None,
+        has_run: Callable[[Occurrence], bool] = lambda _: False,
     ) -> None:
+        self._has_run = has_run
         self._locks = locks
         self._store = store
         self._gate = gate
@@ -270,14 +272,17 @@ class Looker:
 
     async def _lost_for(self, cases: Iterable[Case]) -> dict[str, Fact]:
         """Return the fact that lists the rollbacks, fresh, if one of these rows may have run in a lost range."""
-        if not any(case.row.scheduled_for < self._rules.lost_until for case in cases):
-            return {}
-        return await self._gate.call(self._store.facts, [rollback.FACT])
+        rows, until = [case.row for case in cases], self._rules.lost_until
+        if any(row.scheduled_for < until or row.code == "held_rollback" or self._has_run(row) for row in rows):
+            return await self._gate.call(self._store.facts, [rollback.FACT])
+        return {}
 
     def _ask(self, case: Case) -> Decision:
         assert case.job is not None
+        # What is known to have run in a lost range is judged as if it were held already.
+        row = replace(case.row, code="held_rollback") if self._has_run(case.row) else case.row
         try:
-            return decide(case.job, case.row, case.known, self._now())
+            return decide(case.job, row, case.known, self._now())
         except Exception as error:  # a template that binds nothing here, a zone that is gone: it waits, with the reason
             _LOG.exception("job %s could not be decided for %s", case.row.job, case.row.run_id)
             return aside.broken(error, self._now())

@@ -16,7 +16,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, cast
 
-from noonmark.core import rollback
 from noonmark.core.model import (
     FAR,
     LOOK_LEASE,
@@ -130,6 +129,7 @@ class Engine:
             boot=self._clock.boot,
             is_alive=is_alive,
             locks=self.locks,
+            has_run=self.chain.has_run,
             observer=self._observer,
         )
 
@@ -233,8 +233,7 @@ class Engine:
         await self._watchdog.check_all()
 
     async def _load_rules(self, version: int) -> None:
-        lost = await self._gate.call(self._store.facts, [rollback.FACT])
-        self.rules.lost_until = rollback.lost_until(lost[rollback.FACT])
+        self.rules.lost_until = await self._gate.call(self.chain.recall)
         self.rules.load(await self._gate.call(self._store.jobs), version)
 
     # -- taking ---------------------------------------------------------------------------------------
@@ -303,10 +302,12 @@ class Engine:
         await self._watchdog.check_own()
 
     async def _start_taken(self, rows: Sequence[Occurrence], asked: Micros, now: Micros) -> None:
-        runs, orphans = started(rows, self.rules, asked=asked, now=now)
+        runs, orphans, ran = started(rows, self.rules, asked=asked, now=now, has_run=self.chain.has_run)
         await self._launch(runs)
         if orphans:
             await self._hand_back(orphans, self.store_now() + 15 * SECOND, "handler_missing")
+        if ran:
+            await self._hand_back(ran, self.store_now(), "held_rollback")  # a look holds it, or finds it released
 
     async def _hand_back(self, rows: Sequence[Occurrence], due_at: Micros, code: str) -> None:
         items = [handed_back(row, due_at, code) for row in rows]

@@ -104,7 +104,7 @@ def release(
         else:
             left.append(row)
     added = _added(shown, _unreleased(store, job))
-    left = [row for row in left if not any(epoch.concerns(row) for epoch in added)]
+    left = [row for row in left if not any(epoch.holds(row) for epoch in added)]
     if not left:
         store.act(new_request(), Act(kind="release", actor=actor, reason=reason, job=job or None, epochs=named))
         added = _added(shown, _unreleased(store, job))
@@ -136,7 +136,7 @@ def _added(shown: Sequence[Epoch], now: Sequence[Epoch]) -> tuple[Epoch, ...]:
 def _concerned(store: Store, epochs: Sequence[Epoch], job: str | None, *, as_done: bool) -> Iterator[Occurrence]:
     """Yield the rows that these rollbacks hold; to be marked as done, also those that nobody has looked at yet."""
     rows = _in_range(store, epochs, job) if as_done else held_rows(store, job)
-    return (row for row in rows if any(epoch.concerns(row) for epoch in epochs))
+    return (row for row in rows if any(epoch.holds(row) for epoch in epochs))
 
 
 def _in_range(store: Store, epochs: Sequence[Epoch], job: str | None) -> Iterator[Occurrence]:
@@ -145,5 +145,5 @@ def _in_range(store: Store, epochs: Sequence[Epoch], job: str | None) -> Iterato
     for row in _all(store, job=job, states=_OPEN):
         if row.job in runs_on or row.code == "released":
             continue
-        if any(epoch.concerns(row) and not epoch.is_released(row.job) for epoch in epochs):
+        if any(epoch.holds(row) and not epoch.is_released(row.job) for epoch in epochs):
             yield row

@@ -5,7 +5,7 @@ Rule of the file: pure bookkeeping; who has no handler for a row gives it back, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from noonmark.core.model import Event, Job, Micros, Occurrence, Settlement
 from noonmark.engine.registry import Handler
@@ -14,17 +14,18 @@ from noonmark.engine.runs import Run
 
 
 def started(
-    rows: Sequence[Occurrence], rules: Rules, *, asked: Micros, now: Micros
-) -> tuple[list[Run], list[Occurrence]]:
-    """Return the runs of these rows, and the rows that this worker cannot run.
+    rows: Sequence[Occurrence], rules: Rules, *, asked: Micros, now: Micros, has_run: Callable[[Occurrence], bool]
+) -> tuple[list[Run], list[Occurrence], list[Occurrence]]:
+    """Return the runs of these rows, the rows that this worker cannot run, and those that ran in what the store lost.
 
     Args:
         rows: as ``take`` handed them out, started.
         rules: in force.
         asked: boot-clock moment at which they were asked for.
         now: the store's time in the answer.
+        has_run: says of a row that its key is known to have run in a range that the store lost.
     """
-    runs, orphans = [], []
+    runs, orphans, ran = [], [], []
     known: dict[str, tuple[Job, Handler] | None] = {}  # looked up once a batch: most rows are of few jobs
     for row in rows:
         if row.job not in known:
@@ -34,12 +35,15 @@ def started(
             orphans.append(row)
             continue
         job, handler = found
+        if has_run(row) and job.on_rollback == "hold":
+            ran.append(row)
+            continue
         # The lease is what the store gave, which was asked for before the rules were read anew.
         lease = job.lease if row.due_at is None else row.due_at - now
         run = Run(row=row, job=job, handler=handler, fence=row.fence, lease=lease, asked=asked)
         run.quiet = True
         runs.append(run)
-    return runs, orphans
+    return runs, orphans, ran
 
 
 def handed_back(row: Occurrence, due_at: Micros, code: str) -> Settlement:

@@ -62,13 +62,19 @@ class Witness:
         self.writer = writer
         self.why_blind = why_blind
         self.receipt: Receipt | None = None
+        self.is_recovered = False
+        """True while the receipt is the journal's last line, which is older: the chain may have gone on by a rollback."""
         self._place = place
         self._lock = lock
         self._receipt_file: int | None = None
         self._journal: int | None = None
         self._written = 0
         if place is not None:
-            self.receipt = _read_receipt(place)
+            self.receipt, trouble = _read_receipt(place)
+            self.is_recovered = bool(trouble) and self.receipt is not None
+            if trouble:
+                said = "taken from the journal beside it" if self.is_recovered else "until now it is blind"
+                _LOG.warning("the receipt of the writer %s in %s cannot be read (%s): %s", writer, place, trouble, said)
 
     @property
     def is_blind(self) -> bool:
@@ -77,7 +83,7 @@ class Witness:
 
     def keep(self, receipt: Receipt) -> None:
         """Remember where the chain is now."""
-        self.receipt = receipt
+        self.receipt, self.is_recovered = receipt, False
         if self._place is None:
             return
         with self._trying():
@@ -94,7 +100,10 @@ class Witness:
             if self._journal is None:
                 self._open_journal(self._place)
             assert self._journal is not None
-            line = json.dumps({"seq": seq, "hash": hash_, "at": at, "outcomes": outcomes})  # ASCII: twice as fast
+            # What was acknowledged and meanwhile lost is of no rollback's time that we could name.
+            epoch = self.receipt.epoch if self.receipt is not None and self.receipt.hash == hash_ else None
+            # ASCII: twice as fast
+            line = json.dumps({"seq": seq, "hash": hash_, "at": at, "epoch": epoch, "outcomes": outcomes})
             self._written += os.write(self._journal, f"{line}\n".encode("ascii"))
             if self._written > JOURNAL_HALF:
                 os.close(self._journal)
@@ -140,6 +149,11 @@ class StateFolder:
 
     def __init__(self, root: Path | None) -> None:
         self._root = root
+
+    @property
+    def root(self) -> Path | None:
+        """Where it is; None: nothing is remembered."""
+        return self._root
 
     def open(self, store: str, worker: str) -> Witness:
         """Become a writer that nobody else is at the moment, an old one if there is one.
@@ -235,8 +249,48 @@ def _take_place(place: Path, writer: str) -> Witness | None:
     return Witness(writer, folder, handle)
 
 
-def _read_receipt(place: Path) -> Receipt | None:
+def receipts(root: Path, store: str) -> Iterator[tuple[str, Receipt | None, str]]:
+    """Yield of each writer of a store its name, its receipt (recovered where it is damaged), and what is wrong with it."""
+    with contextlib.suppress(OSError):
+        for place in sorted((root / store).iterdir()):
+            if (place / "lock").exists():
+                yield (place.name, *_read_receipt(place))
+
+
+def _read_receipt(place: Path) -> tuple[Receipt | None, str]:
+    """Return the receipt, and why it could not be read ("": it could, or there was none yet)."""
+    file = place / "receipt.json"
     try:
-        return Receipt(**json.loads((place / "receipt.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None  # none, or torn by a power cut: then there is nothing to prove
+        return _valid(Receipt(**json.loads(file.read_text(encoding="utf-8")))), ""
+    except FileNotFoundError:
+        return None, ""
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        return _last_in_journal(place), str(error) or type(error).__name__
+
+
+def _valid(receipt: Receipt) -> Receipt:
+    wrong = [
+        name for name, value in asdict(receipt).items()
+        if type(value) is not (str if name in ("store", "writer", "hash", "worker") else int)
+    ]  # fmt: skip
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)}: no such value")
+    return receipt
+
+
+def _last_in_journal(place: Path) -> Receipt | None:
+    """Return the receipt of the last whole line: older than the one that is damaged, so it proves less and nothing false.
+
+    A line that does not say after which rollback it was written proves nothing.
+    """
+    for name in ("journal.jsonl", "journal.1.jsonl"):
+        found: Receipt | None = None
+        with contextlib.suppress(OSError), (place / name).open(encoding="utf-8", errors="replace") as lines:
+            for text in lines:
+                with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+                    line = json.loads(text)
+                    said = {field: line[field] for field in ("epoch", "seq", "hash", "at")}
+                    found = _valid(Receipt(store=place.parent.name, writer=place.name, **said))
+        if found is not None:
+            return found
+    return None

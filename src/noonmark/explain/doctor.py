@@ -10,12 +10,14 @@ import platform
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import cast
 
 from noonmark.core import rollback
 from noonmark.core.codec import digest
 from noonmark.core.model import SECOND, Cron, Every, Job, JobRow, Micros, Query, WorkerInfo
 from noonmark.core.times import tzdata_version
+from noonmark.engine.witnessing import Untold, untold
 from noonmark.explain.find import read_rule
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Diagnoses, Finding
@@ -58,7 +60,9 @@ _NOTHING = Finding(
 )
 
 
-def examine(store: Store, clock: Clock, declared: Iterable[Job] = (), *, version: str = "") -> list[Finding]:
+def examine(
+    store: Store, clock: Clock, declared: Iterable[Job] = (), *, version: str = "", memory: Path | None = None
+) -> list[Finding]:
     """Ask the store, the machine, the workers and the rules.
 
     Args:
@@ -66,6 +70,7 @@ def examine(store: Store, clock: Clock, declared: Iterable[Job] = (), *, version
         clock: this machine's.
         declared: the rules that this folder declares, to be compared with those in force.
         version: of noonmark here.
+        memory: the state folder of this machine's workers; None: they remember nothing of this store.
     """
     own = store.diagnose() if isinstance(store, Diagnoses) else []
     now = store.now()
@@ -78,6 +83,7 @@ def examine(store: Store, clock: Clock, declared: Iterable[Job] = (), *, version
         *_clock(store, clock),
         *_workers(workers, rows, version),
         *_rollback(store, workers),
+        *_untold(untold(memory, store), memory),
         *_rules(store, rows, workers),
         *_declared(rows, declared),
     ]
@@ -142,6 +148,26 @@ def _rollback(store: Store, workers: Sequence[WorkerInfo]) -> Iterable[Finding]:
         )
         remedy = "Give them one that stays: noonmark worker --state DIR (NOONMARK_STATE)."
         yield Finding(code="workers_blind", level="warn", sentence=sentence, remedy=remedy, detail=detail)
+
+
+def _untold(more: Untold, memory: Path | None) -> Iterable[Finding]:
+    if more.lost:
+        detail: dict[str, object] = {"writers": _names(more.lost)}
+        sentence = (
+            f"The store lacks what it had acknowledged to {detail['writers']} of this machine: it went back in time."
+        )
+        remedy = (
+            "The next worker that starts here holds what may have run: noonmark worker APP, then noonmark ledger show"
+        )
+        yield Finding(code="rollback_untold", level="refuse", sentence=sentence, remedy=remedy, detail=detail)
+    if more.unreadable:
+        detail = {"writers": _names(more.unreadable), "folder": str(memory)}
+        sentence = (
+            f"The receipts of {detail['writers']} in {memory} cannot be read: whether the store lost something of them is "
+            "not known."
+        )
+        remedy = "The next worker that starts here writes them anew; compare what the jobs did: noonmark ledger export"
+        yield Finding(code="receipt_unreadable", level="warn", sentence=sentence, remedy=remedy, detail=detail)
 
 
 # -- clocks and workers -------------------------------------------------------------------------------

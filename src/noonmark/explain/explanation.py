@@ -22,6 +22,7 @@ from noonmark.core.model import (
 )
 from noonmark.core.model.rollback import Epoch
 from noonmark.core.stored import object_of
+from noonmark.engine.witnessing import Witnessed
 from noonmark.explain.outages import Outage
 from noonmark.explain.voice import Voice
 
@@ -70,6 +71,9 @@ class Scene:
     following: Occurrence | None = None  # the next open row of the job, where the newest was asked for
     facts: Mapping[str, Fact] = field(default_factory=dict)  # as they are now, for open rows
     lost: Epoch | None = None  # the rollback of the store of which a run of it may be a repeat
+    witnessed: Witnessed | None = (
+        None  # the success of its key that the store lost, as a journal of this machine has it
+    )
     outages: tuple[Outage, ...] = ()  # times away of the store since the occurrence was due
     in_progress: Mapping[str, int] = field(default_factory=dict)  # worker -> its runs, where a row is overdue
     processes: Mapping[str, bool] = field(default_factory=dict)  # worker -> does its process live?  This machine's only

@@ -34,6 +34,7 @@ WAITED = {
     "window_not_open": "waited_window",
     "handler_missing": "waited_handler",
     "start_failed": "waited_start",
+    "held_rollback": "waited_release",
 }
 """Reason of a wait -> what was waited for, as a message."""
 

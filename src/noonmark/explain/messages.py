@@ -32,6 +32,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "waited_window": ("its window to open", "时间窗开放"),
     "waited_handler": ("a worker with the code for it", "有其代码的 worker"),
     "waited_start": ("a start that held", "启动成功"),
+    "waited_release": (
+        "a person to release what was held because the store had lost data",
+        "有人放行因存储丢失数据而扣住的触发",
+    ),
     "ran_after_retry": (
         (
             "It ran to the end on try {attempt} of {tries}: {before} failed ({error}), "
@@ -313,6 +317,14 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "line_repeat": (
         "This may be a repeat: the store lost what it held between {since} and {until}.",
         "这可能是重复：存储丢失了 {since} 至 {until} 的数据。",
+    ),
+    "line_asked_again": (
+        "This may be a repeat: its key was asked for after the store had lost what it held between {since} and {until}.",
+        "这可能是重复：在存储丢失 {since} 至 {until} 的数据之后，又有人请求了它的键。",
+    ),
+    "line_is_repeat": (
+        "This is a repeat: the store lost a success of this key (r{id}, {at}), which the journal of {writer} here has.",
+        "这是重复：本机 {writer} 的日志中有该键的一次成功（r{id}，{at}）；存储丢失了它。",
     ),
     "line_steps": ("Steps kept: {names}.", "已保存的步骤：{names}。"),
     "line_progress": ("Progress: {text}", "进度：{text}"),

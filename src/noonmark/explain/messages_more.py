@@ -78,6 +78,14 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
     "problem_seen_frontier": ("{count} open frontier rows, 1 wanted", "有 {count} 个未结束的前沿行，应为 1 个"),
     "problem_seen_attempts": ("{attempt} of {allowed}", "{attempt} 次，最多 {allowed} 次"),
     "problem_seen_wins": ("won by {fences}", "由 {fences} 先后成功"),
+    "problem_seen_lost": (
+        "{first}, lost by the store, as {writer} remembers, and {second}",
+        "{first}（据 {writer} 所记，已被存储丢失）与 {second}",
+    ),
+    "verify_may_repeat": (
+        "may repeat what the store lost when it went back in time: {count} runs (noonmark ledger show)",
+        "可能重复了存储回退时丢失的运行：{count} 次（noonmark ledger show）",
+    ),
     "problem_seen_rows": ("{first} and {second}", "{first} 与 {second}"),
     "too_many": (
         "{job} was due more than {limit} times in that span",

@@ -89,6 +89,8 @@ def report_text(report: Report, voice: Voice) -> str:
     refused = report.duplicates_refused or report.stale_refused
     if refused:
         lines.append(voice.say("verify_refused", duplicates=report.duplicates_refused, stale=report.stale_refused))
+    if report.may_repeat:
+        lines.append(voice.say("verify_may_repeat", count=report.may_repeat))
     lines.append(voice.say("verify_ok" if report.ok else "verify_bad"))
     return "\n".join(lines)
 
@@ -122,6 +124,7 @@ def report_json(report: Report, zone: str) -> dict[str, Any]:
         "workers_died": report.died,
         "stale_writes_refused": report.stale_refused,
         "duplicates_refused": report.duplicates_refused,
+        "may_repeat": report.may_repeat,
     }
 
 

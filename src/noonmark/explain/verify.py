@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from noonmark.core import series
+from noonmark.core import rollback, series
 from noonmark.core.model import (
     OPEN_STATES,
     Attempt,
@@ -29,6 +29,9 @@ from noonmark.core.model import (
     Verdict,
     WorkerInfo,
 )
+from noonmark.core.model.rollback import Epoch
+from noonmark.engine.witnessing import Known, Witness
+from noonmark.explain import repeats
 from noonmark.explain.awake import awake_spans
 from noonmark.explain.expected import Promise, Reign, promises, reigns, worker_promises
 from noonmark.explain.find import read_rule
@@ -70,6 +73,7 @@ class Report:
     died: int
     stale_refused: int
     duplicates_refused: int
+    may_repeat: int = 0  # runs that may repeat what the store lost; those that are known to do so are problems
 
     def count(self, *kinds: str) -> int:
         """Return how many problems are of these kinds."""
@@ -106,6 +110,9 @@ class _Reading:
     rows: list[Occurrence]
     frontiers: dict[tuple[str, str], list[Occurrence]]
     jobs: dict[str, JobRow]
+    epochs: tuple[Epoch, ...] = ()
+    known: Known = field(default_factory=dict)
+    may_repeat: int = 0
     problems: list[Problem] = field(default_factory=list)
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)
 
@@ -113,23 +120,26 @@ class _Reading:
         self.outcomes.setdefault(job, Counter())[outcome] += 1
 
 
-def verify(store: Store, since: Micros, until: Micros | None = None, *, job: str | None = None) -> Report:
+def verify(
+    store: Store, since: Micros, until: Micros | None = None, *, job: str | None = None, witness: Witness | None = None
+) -> Report:
     """Prove the ledger between two instants.
 
     Args:
         store: where the ledger is.
         since, until: UTC microseconds, both inclusive; ``until`` is at most the store's now, its default.
         job: only this job.
+        witness: says what the workers' journals of the reader's own machine have of ranges that the store lost.
 
     Raises:
         TooMany: a job was due too often in the span to be recomputed at once.
     """
     now = store.now()
     until = now if until is None else min(until, now)
-    reading = _read(store, since, until, job)
+    reading = _read(store, since, until, job, witness)
     _prove(store, reading, since, until)
     if reading.problems:  # workers may have moved a row between two reads: only what stays is true
-        again = _read(store, since, until, job)
+        again = _read(store, since, until, job, witness)
         _prove(store, again, since, until)
         before = {_name(problem) for problem in reading.problems}
         again.problems = [problem for problem in again.problems if _name(problem) in before]
@@ -149,10 +159,11 @@ def verify(store: Store, since: Micros, until: Micros | None = None, *, job: str
         died=sum(1 for w in spans if w.ended_at is None and not w.is_awake(reading.now)),
         stale_refused=reading.tallies.stale_refused,
         duplicates_refused=reading.tallies.duplicates_refused,
+        may_repeat=reading.may_repeat,
     )
 
 
-def _read(store: Store, since: Micros, until: Micros, job: str | None) -> _Reading:
+def _read(store: Store, since: Micros, until: Micros, job: str | None, witness: Witness | None) -> _Reading:
     tallies = store.tallies(revisions=True)
     rows: list[Occurrence] = []
     after: int | None = 0
@@ -164,14 +175,12 @@ def _read(store: Store, since: Micros, until: Micros, job: str | None) -> _Readi
         after = page[-1].id if len(page) == PAGE else None
     frontiers: dict[tuple[str, str], list[Occurrence]] = {}
     last = 0
-    while True:
-        page = store.occurrences(Query(job=job, frontier_only=True, open_only=True, after_id=last, limit=PAGE))
+    while page := store.occurrences(Query(job=job, frontier_only=True, open_only=True, after_id=last, limit=PAGE)):
         for row in page:
             frontiers.setdefault((row.job, row.subject), []).append(row)
-        if len(page) < PAGE:
-            break
         last = page[-1].id
     jobs = {row.name: row for row in store.jobs([job] if job is not None else None)}
+    epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
     return _Reading(
         now=store.now(),
         tallies=tallies,
@@ -179,6 +188,8 @@ def _read(store: Store, since: Micros, until: Micros, job: str | None) -> _Readi
         rows=rows,
         frontiers=frontiers,
         jobs=jobs,
+        epochs=epochs,
+        known=witness(epochs) if witness is not None and epochs else {},
     )
 
 
@@ -188,6 +199,7 @@ def _prove(store: Store, reading: _Reading, since: Micros, until: Micros) -> Non
     expected = _expected(store, reading, ruled)
     _account(reading, expected)
     _no_twins(store, reading)
+    _repeats(reading)
     _attempts(reading, revisions)
     _frontiers(reading)
     for reign in ruled:
@@ -306,6 +318,16 @@ def _no_twins(store: Store, reading: _Reading) -> None:
             wins = [attempt for attempt in story.attempts if attempt.outcome == "success"] if story else []
             if len(wins) > 1:
                 reading.problems.append(_problem("twice", row, "problem_seen_wins", fences=_fences(story, wins)))
+
+
+def _repeats(reading: _Reading) -> None:
+    """I1 over a rollback: a key whose lost success a journal has ran twice; where nobody knows, it may have."""
+    jobs = map(read_rule, reading.jobs.values())
+    wanted = {job.name for job in jobs if job is not None and job.on_rollback == "run"}
+    known, reading.may_repeat = repeats.among(reading.rows, wanted, reading.epochs, reading.known)
+    for row, lost in known:
+        rows = {"first": f"r{lost.occurrence}", "second": f"r{row.id}"}
+        reading.problems.append(_problem("twice", row, "problem_seen_lost", writer=lost.writer, **rows))
 
 
 def _attempts(reading: _Reading, revisions: Iterable[JobRow]) -> None:

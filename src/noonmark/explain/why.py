@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from noonmark.core import rollback, times
@@ -32,7 +32,8 @@ from noonmark.core.model import (
 )
 from noonmark.core.model.rollback import Epoch
 from noonmark.core.stored import object_of
-from noonmark.explain import evidence
+from noonmark.engine.witnessing import Witness, Witnessed
+from noonmark.explain import evidence, repeats
 from noonmark.explain.absent import absence
 from noonmark.explain.endings import in_range
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
@@ -68,6 +69,7 @@ def why(
     tz: str | None = None,
     now: Micros | None = None,
     lives: Lives | None = None,
+    witness: Witness | None = None,
 ) -> Explanation:
     """Explain one occurrence, or the absence of one.
 
@@ -78,6 +80,7 @@ def why(
         tz: zone in which times are told; the job's own when left out.
         now: store time in microseconds; read from the store when left out.
         lives: says of a worker of the reader's own machine whether its process lives, None for any other.
+        witness: says what the workers' journals of the reader's own machine have of ranges that the store lost.
 
     Raises:
         NotFound: no such job, key or occurrence.
@@ -89,16 +92,18 @@ def why(
     if found.row is None:
         assert found.asked is not None, "find answers with a row or with the time asked about"
         return _explain_absence(store, found, found.asked, voice)
-    return explain(store, found, voice, lives)
+    return explain(store, found, voice, lives, witness)
 
 
-def explain(store: Store, found: Found, voice: Voice, lives: Lives | None = None) -> Explanation:
+def explain(
+    store: Store, found: Found, voice: Voice, lives: Lives | None = None, witness: Witness | None = None
+) -> Explanation:
     """Explain a row that was found."""
     assert found.row is not None
     story = store.story(found.row.id)
     if story is None:  # pruned between two reads
         story = Story(occurrence=found.row, attempts=(), ledger=(), notes=(), alerts=())
-    scene = _scene(store, found, story, voice, lives)
+    scene = _scene(store, found, story, voice, lives, witness)
     telling = tell(scene)
     moment = found.row.scheduled_for
     if found.asked is not None and found.row.range_until is not None:
@@ -151,7 +156,9 @@ def _assemble(
     )
 
 
-def _scene(store: Store, found: Found, story: Story, voice: Voice, lives: Lives | None) -> Scene:
+def _scene(
+    store: Store, found: Found, story: Story, voice: Voice, lives: Lives | None, witness: Witness | None
+) -> Scene:
     row = story.occurrence
     ids: set[int] = {row.duplicate_of} if row.duplicate_of else set()
     detail = object_of(row.detail)
@@ -160,6 +167,7 @@ def _scene(store: Store, found: Found, story: Story, voice: Voice, lives: Lives 
     if row.range_until is not None:
         related |= {other.id: other for other in _after_range(store, row)}
     workers = tuple(store.workers())
+    epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
     return Scene(
         story=story,
         job=found.job,
@@ -169,25 +177,25 @@ def _scene(store: Store, found: Found, story: Story, voice: Voice, lives: Lives 
         related=related,
         duplicates=_refused_for(store, row),
         following=found.following,
-        lost=_repeated_since(store, story),
+        lost=_repeated_since(epochs, story),
+        witnessed=_witnessed(epochs, story, witness),
         outages=outages(store, workers, row.scheduled_for),
         in_progress=_in_progress(store, row, voice),
         processes=_processes(story, workers, lives),
     )
 
 
-def _repeated_since(store: Store, story: Story) -> Epoch | None:
+def _repeated_since(epochs: Sequence[Epoch], story: Story) -> Epoch | None:
     """Return the newest rollback of which a run of the row may be a repeat: later ones concern older rows as well."""
-    epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
-    return next(
-        (
-            epoch
-            for epoch in reversed(epochs)
-            if epoch.concerns(story.occurrence)
-            and any(attempt.started_at > epoch.lost_from for attempt in story.attempts)
-        ),
-        None,
-    )
+    return next((epoch for epoch in reversed(epochs) if repeats.may_be_of(epoch, story.occurrence, story)), None)
+
+
+def _witnessed(epochs: Sequence[Epoch], story: Story, witness: Witness | None) -> Witnessed | None:
+    """Return the success in a lost range that the journals of this host have of the row's key."""
+    begun = repeats.begun(story)
+    if witness is None or not epochs or not begun:
+        return None
+    return repeats.known_of(witness(epochs), story.occurrence, max(begun))
 
 
 def _in_progress(store: Store, row: Occurrence, voice: Voice) -> Counter[str]:
@@ -275,9 +283,7 @@ def _lines(scene: Scene) -> tuple[str, ...]:
     if scene.following is not None:
         due = scene.following.due_at if scene.following.due_at is not None else scene.following.scheduled_for
         lines.append(voice.say("line_next", due=voice.moment(due), in_=voice.distance(due)))
-    if scene.lost is not None:
-        since, until = voice.moment(scene.lost.lost_from), voice.moment(scene.lost.lost_until)
-        lines.append(voice.say("line_repeat", since=since, until=until))
+    lines += repeats.lines(scene)
     for alert in scene.story.alerts:
         state = (
             voice.say("alert_open")

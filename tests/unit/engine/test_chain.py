@@ -15,6 +15,7 @@ import pytest
 from noonmark.core import rollback
 from noonmark.core.model import SECOND, Event, Job, Manual, Query, State, WorkerInfo
 from noonmark.core.model.rollback import Claim, Proof, Receipt
+from noonmark.engine import mending
 from noonmark.engine.chain import ChainedStore
 from noonmark.engine.statefolder import StateFolder, outcomes
 from noonmark.ports.store import StoreUnreachable
@@ -388,3 +389,78 @@ def test_in_a_world_of_two_replicas_nothing_that_ran_runs_again(seed: int, monke
         assert {row.state for row in rows} <= {State.PENDING, State.RUNNING}
         fact = world.store.facts([rollback.FACT])[rollback.FACT]
         assert [epoch.number for epoch in rollback.epochs_of(fact.value)] == [1]
+
+
+# -- a receipt that is damaged ------------------------------------------------------------------------------
+
+
+def damage(folder: Path, text: str = "\x00garbage") -> None:
+    for receipt in folder.glob("*/*/receipt.json"):
+        receipt.write_text(text, encoding="utf-8")
+
+
+def epochs(desk: Desk) -> list[int]:
+    return [each.number for each in rollback.epochs_of(desk.store.facts([rollback.FACT])[rollback.FACT].value)]
+
+
+@pytest.mark.parametrize("text", ["", "\x00garbage", "[" * 100_000, '{"store": "s"}', "[]", "null"])
+def test_a_rollback_is_found_with_a_damaged_receipt_by_the_journal_beside_it(
+    tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk()
+    put_back = desk.forget()
+    worker = desk.worker("w1", StateFolder(tmp_path))
+    desk.add("a")
+    desk.run(worker, "w1")
+    worker.close_memory()
+    put_back()
+    damage(tmp_path, text)
+    again = desk.worker("w2", StateFolder(tmp_path))
+    desk.run(again, "w2")
+    assert epochs(desk) == [1]
+    assert "cannot be read" in caplog.text
+    assert "taken from the journal beside it" in caplog.text
+
+
+def test_a_damaged_receipt_without_a_journal_is_told_and_mended_by_the_next_proof(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk()
+    worker = desk.worker("w1", StateFolder(tmp_path))
+    desk.run(worker, "w1")
+    worker.close_memory()
+    damage(tmp_path)
+    again = desk.worker("w2", StateFolder(tmp_path))
+    desk.run(again, "w2")
+    again.close_memory()
+    assert "until now it is blind" in caplog.text
+    caplog.clear()
+    desk.run(desk.worker("w3", StateFolder(tmp_path)), "w3")
+    assert "cannot be read" not in caplog.text
+    assert epochs(desk) == []
+
+
+@pytest.mark.parametrize("is_asked_by_another", [False, True])
+def test_a_journal_from_before_two_rollbacks_that_are_known_alarms_nobody(
+    tmp_path: Path, is_asked_by_another: bool
+) -> None:
+    desk = Desk()
+    put_back = desk.forget()
+    worker = desk.worker("w1", StateFolder(tmp_path))
+    desk.add("a")
+    desk.run(worker, "w1")
+    for _ in range(2):
+        put_back()
+        worker.prove()  # the chain goes on behind the rollback, and nothing of that is in the journal
+        desk.clock.advance(SECOND)
+    assert epochs(desk) == [2]
+    assert mending.release(desk.store, desk.request, actor="ada", reason="looked") is not None
+    worker.close_memory()
+    damage(tmp_path)
+    if is_asked_by_another:
+        kept = StateFolder(tmp_path).open(desk.store.store_id(), "x")
+        desk.run(desk.worker("w2", StateFolder(tmp_path)), "w2")
+        kept.close()
+        desk.run(desk.worker("w3", StateFolder(tmp_path)), "w3")
+    desk.run(desk.worker("w4", StateFolder(tmp_path)), "w4")
+    assert epochs(desk) == [2]

@@ -198,7 +198,7 @@ def test_the_worlds_of_the_trial_runs_have_every_answer() -> None:
     for seed in range(60):
         world = World(seed)
         seen += Importer(world.store, "s").plan(outcomes(file_of(*world.outcomes())))
-    assert set(seen) == {"mark", "make", "there", "kept", "no_success"}
+    assert set(seen) == {"mark", "make", "there", "twice", "kept", "no_success"}
 
 
 @pytest.mark.parametrize("end", [Event.FAIL_MANUAL, None])
@@ -228,6 +228,42 @@ def test_a_row_that_a_rollback_holds_is_let_go_and_marked() -> None:
     assert row.state is State.SUCCESS
     story = store.story(row.id)
     assert "as the journal of w-1 of store before has it" in json.loads(story.ledger[-1].detail)["reason"]
+
+
+def test_a_row_that_was_asked_for_again_is_done_by_the_success_of_its_key() -> None:
+    store: Any = MemoryStore()
+    store.activate("j", [make_activation("job", effective_at=0)], actor="t")
+    store.add("a", [make_caller_row("again", at=store.now() - SECOND, key="k1")])
+    look = store.take("t", "w1", limit=1, runnable={}, look_lease=SECOND).rows[0]
+    park = make_end(look, Event.PARK, due_at=store.now() + DAY, code="held_rollback")
+    assert store.settle("p", "w1", [park])[0].outcome == "applied"
+    numbers = itertools.count()
+    assert Importer(store, "s").plan(outcomes(file_of(OUTCOME, OUTCOME))) == {"mark": 1, "there": 1}
+    read = outcomes(file_of(OUTCOME, OUTCOME))
+    assert Importer(store, "s").carry_out(read, lambda: f"i{next(numbers)}", actor="ann") == {"mark": 1, "there": 1}
+    (row,) = store.occurrences(Query())
+    assert (row.state, row.identity) == (State.SUCCESS, "l:again")
+
+
+def test_a_row_of_that_key_that_was_asked_for_again_on_purpose_is_kept() -> None:
+    store: Any = MemoryStore()
+    store.activate("j", [make_activation("job", effective_at=0)], actor="t")
+    (first,) = store.add("a", [make_caller_row("first", at=store.now() + DAY, key="k1", origin=Origin.MANUAL)])
+    store.act("b", Act(kind="cancel", actor="t", occurrence_id=first.id))
+    store.add("c", [make_caller_row("again", at=store.now() + DAY, key="k1", origin=Origin.MANUAL)])
+    assert Importer(store, "s").plan(outcomes(file_of(OUTCOME))) == {"kept": 1}
+
+
+def test_a_key_that_succeeded_here_by_a_run_of_its_own_ran_twice() -> None:
+    store: Any = MemoryStore()
+    store.activate("j", [make_activation("job", effective_at=0)], actor="t")
+    store.add("a", [make_caller_row("again", at=store.now() - SECOND, key="k1")])
+    (row,) = store.take("t", "w1", limit=1, runnable={"job": LEASE}, look_lease=SECOND).rows
+    store.settle("s", "w1", [make_end(row)])
+    assert Importer(store, "s").plan(outcomes(file_of(OUTCOME))) == {"twice": 1}
+    assert Importer(store, "s").plan(outcomes(file_of({**OUTCOME, "fence": row.fence}))) == {"there": 1}
+    by_store = {**OUTCOME, "writer": ""}
+    assert Importer(store, "s").plan(outcomes(file_of(by_store))) == {"there": 1}, "an export of the same store"
 
 
 def test_a_store_writes_its_successes_and_reads_none_of_them_in_twice() -> None:

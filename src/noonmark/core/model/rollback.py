@@ -102,6 +102,20 @@ class Epoch:
         due = row.scheduled_for < self.lost_until
         return due and (row.created_at < self.detected_at or row.origin is Origin.SCHEDULE)
 
+    def may_repeat(self, row: Occurrence) -> bool:
+        """True for a row whose key somebody asked for while the rollback was known and not released.
+
+        Who asks again for what was lost is a new row to the store, and the lost range may have had that key.
+        """
+        if not row.key or row.origin is Origin.SCHEDULE or row.created_at < self.detected_at:
+            return False
+        ends = [(self.released_jobs or {}).get(row.job, {}).get("at"), self.released_at]
+        return all(end is None or row.created_at < end for end in ends)
+
+    def holds(self, row: Occurrence) -> bool:
+        """True for a row that it concerns, and for one that was asked for again and is held since its key is known."""
+        return self.concerns(row) or (row.code == "held_rollback" and self.may_repeat(row))
+
     def is_released(self, job: str) -> bool:
         """True once a person let the job's rows go."""
         return self.released_at is not None or job in (self.released_jobs or {})

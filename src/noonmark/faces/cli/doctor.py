@@ -78,7 +78,7 @@ def _examine(here: Session, app: str | None) -> list[Finding]:
             sentence = "A copy into this store is not finished; nobody can work with it yet."
             remedy = "Finish it: noonmark store copy FROM TO --go"
             found.append(Finding(code="copy_unfinished", level="refuse", sentence=sentence, remedy=remedy))
-        return [*found, *examine(store, SystemClock(), declared, version=own)]
+        return [*found, *examine(store, SystemClock(), declared, version=own, memory=here.memory)]
     finally:
         store.close()
 

@@ -101,6 +101,14 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "存储丢失了已确认的数据；其间可能运行过的工作已扣住，等待人工处理。",
         "noonmark ledger show",
     ),
+    "rollback_untold": (
+        "存储缺少它曾向本机 {writers} 确认过的数据：它回退过。",
+        "在此启动的下一个 worker 会扣住可能已运行的触发：noonmark worker APP，然后 noonmark ledger show",
+    ),
+    "receipt_unreadable": (
+        "{folder} 中 {writers} 的回执无法读取：不知道存储是否丢失了它们的数据。",
+        "在此启动的下一个 worker 会重新写好它们；请核对任务做过什么：noonmark ledger export",
+    ),
     "workers_blind": (
         "没有状态目录的盲 worker：{workers}；重启后无法得知存储是否丢失数据。",
         "请给它们一个持久的目录：noonmark worker --state 目录（NOONMARK_STATE）。",

@@ -24,16 +24,20 @@ from noonmark.faces.cli.session import Command, Session, session
 if TYPE_CHECKING:
     from noonmark.core.model.rollback import Epoch, Writer
     from noonmark.engine.mending import Overview
+    from noonmark.engine.witnessing import Untold
 
 SHOWN = 20
 """Most held rows and writers that are listed."""
 ACTIONS = {"show": 0, "release": 0, "export": 1, "import": 1}
 """What can be done, and how many names may follow."""
+TAKEN_BY = {"--job": "release", "--as": "release", "--reason": "release", "--from-state": "export", "--go": "import"}
+"""Which option says something with which of them."""
 
 STEPS = {
     "mark": "ledger_mark",
     "make": "ledger_make",
     "there": "ledger_there",
+    "twice": "ledger_twice",
     "kept": "ledger_kept",
     "no_success": "ledger_no_success",
 }
@@ -65,12 +69,18 @@ def ledger(
 
     An export is read into the store that it comes from; into another one only with --of, the id that the file names.
     A store that went back in time is noticed by the workers; what may have run in the range that it lost is held.
-    Exit code 3: refused (nothing is held; a ledger that was changed or is another store's; rows that a worker has to
-    look at first; a rollback that was proved while others were released).
+    Exit code 3: refused (no rollback is left to release; a ledger that was changed or is another store's; rows that a
+    worker has to look at first; rows of which a journal here knows that they ran; a rollback that was proved meanwhile).
     """
     action, *rest = words
-    if action not in ACTIONS or len(rest) > ACTIONS[action] or (action == "import" and not rest):
+    if action not in ACTIONS or len(rest) > ACTIONS[action]:
         raise problems.Trouble("ledger_which")
+    given = {"--job": job, "--as": as_, "--reason": reason, "--from-state": from_state is not None, "--go": go}
+    for option, value in given.items():
+        if value and TAKEN_BY[option] != action:
+            raise problems.Trouble("ledger_option", option=option, action=action, taken_by=TAKEN_BY[option])
+    if action == "import" and not rest:
+        raise problems.Trouble("ledger_no_file")
     if of and action != "import" and from_state is None:
         raise problems.Trouble("ledger_of")
     with session(ctx) as here:
@@ -88,13 +98,14 @@ def ledger(
 
 def _show(here: Session) -> int:
     from noonmark.engine.mending import overview
+    from noonmark.engine.witnessing import untold
 
-    found = overview(here.store)
-    here.emit(_plain(here, found), lambda: _text(here, found))
+    found, more = overview(here.store), untold(here.memory, here.store)
+    here.emit(_plain(here, found, more), lambda: _text(here, found, more))
     return problems.OK
 
 
-def _plain(here: Session, found: Overview) -> dict[str, Any]:
+def _plain(here: Session, found: Overview, more: Untold) -> dict[str, Any]:
     zone = here.zone()
     return {
         "v": 1,
@@ -133,11 +144,12 @@ def _plain(here: Session, found: Overview) -> dict[str, Any]:
             }
             for writer in found.writers
         ],
+        "not_yet_told": {"lost": list(more.lost), "unreadable": list(more.unreadable)},
     }
 
 
-def _text(here: Session, found: Overview) -> str:
-    parts = [here.word("ledger_no_rollback")]
+def _text(here: Session, found: Overview, more: Untold) -> str:
+    parts = [] if more.lost else [here.word("ledger_no_rollback")]
     if found.epochs:
         parts = [_epoch(here, epoch) for epoch in found.epochs]
         counts = Counter(row.job for row in found.held)
@@ -146,6 +158,10 @@ def _text(here: Session, found: Overview) -> str:
             parts += [table(here.header("held_header"), rows), here.word("ledger_to_do")]
         else:
             parts.append(here.word("ledger_nothing_held"))
+    if more.lost:
+        parts.append(here.word("ledger_untold", writers=", ".join(more.lost[:SHOWN])))
+    if more.unreadable:
+        parts.append(here.word("ledger_unreadable", writers=", ".join(more.unreadable[:SHOWN]), folder=here.memory))
     if found.writers:
         rows = [_writer(here, writer) for writer in found.writers[:SHOWN]]
         parts.append(table(here.header("writers_header"), rows))
@@ -187,25 +203,44 @@ def _release(here: Session, job: str, as_: str | None, reason: str | None) -> in
         raise problems.Trouble("ledger_release_how")
     if job and not here.store.jobs([job]):
         raise problems.Trouble("ledger_no_job", job=job, code=problems.NOT_FOUND)
+    if as_ == "run":
+        _refuse_known(here, job)
     answer = release(
         here.store, here.request_id, actor=here.actor, reason=reason_given(reason), job=job, as_done=as_ == "done"
     )
     if answer is None:
         here.emit(
             {"v": 1, "outcome": "already_done", "rows": 0, "left": [], "added": []},
-            lambda: here.word("ledger_nothing_held"),
+            lambda: here.word("ledger_nothing_to_release"),
         )
         return problems.REFUSED
     is_over = not answer.left and not answer.added
     outcome = "done" if is_over else "refused"
     plain = {"v": 1, "outcome": outcome, "rows": answer.rows, "left": list(answer.left), "added": list(answer.added)}
     said = [here.word("ledger_let_run" if as_ == "run" else "ledger_marked", rows=answer.rows)]
+    if is_over and not answer.rows:
+        said = [here.word("ledger_released_none")]
     if answer.left:
         said.append(here.word("ledger_left", left=", ".join(f"r{number}" for number in answer.left[:SHOWN])))
     if answer.added:
         said.append(here.word("ledger_added", numbers=", ".join(map(str, answer.added))))
     here.emit(plain, lambda: "\n".join(said))
     return problems.OK if is_over else problems.REFUSED
+
+
+def _refuse_known(here: Session, job: str) -> None:
+    """Let nothing run again of which a journal of this machine knows that it ran."""
+    from noonmark.core import rollback
+    from noonmark.engine.mending import held_rows
+
+    epochs = rollback.epochs_of(here.store.facts([rollback.FACT])[rollback.FACT].value)
+    known = here.witness(epochs) if here.witness is not None and epochs else {}
+    if not known:
+        return
+    rows = [row for row in held_rows(here.store, job or None) if row.key and (row.job, row.key) in known]
+    if rows:
+        shown = ", ".join(f"r{row.id}" for row in rows[:SHOWN])
+        raise problems.Trouble("ledger_known", count=len(rows), rows=shown, code=problems.REFUSED)
 
 
 # -- export and import ------------------------------------------------------------------------------------

@@ -21,6 +21,29 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
     "ledger_released_by": ("    released by {by} at {at}: {reason}", "    由 {by} 于 {at} 放行：{reason}"),
     "ledger_released_jobs": ("    released so far: {jobs}", "    已放行的任务：{jobs}"),
     "ledger_nothing_held": ("Nothing is held.", "没有扣住的触发。"),
+    "ledger_nothing_to_release": (
+        "Nothing to release: no rollback holds anything.",
+        "无需放行：没有回退扣住任何触发。",
+    ),
+    "ledger_released_none": ("Released; no row was held.", "已放行；没有扣住的触发。"),
+    "ledger_untold": (
+        (
+            "The store lacks what it had acknowledged to {writers} of this machine: it went back in time.\n"
+            "The next worker that starts here tells it so, and what may have run is held: noonmark worker APP"
+        ),
+        (
+            "存储缺少它曾向本机 {writers} 确认过的数据：它回退过。\n"
+            "在此启动的下一个 worker 会登记这次回退，可能已运行的触发将被扣住：noonmark worker APP"
+        ),
+    ),
+    "ledger_unreadable": (
+        "The receipts of {writers} in {folder} cannot be read, so it is not known whether the store lost something of them.",
+        "{folder} 中 {writers} 的回执无法读取，因此不知道存储是否丢失了它们的数据。",
+    ),
+    "ledger_twice": (
+        "{count} are SUCCESS here by another run of their key: they ran twice (noonmark verify)",
+        "{count} 个在此处已由同一键的另一次运行成功：跑了两遍（noonmark verify）",
+    ),
     "ledger_to_do": (
         (
             "What the workers know:  noonmark ledger export FILE --from-state, then noonmark ledger import FILE\n"
@@ -54,8 +77,11 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
     "ledger_make": ("{count} unknown here are entered as SUCCESS", "{count} 个此处没有的将补记为 SUCCESS"),
     "ledger_there": ("{count} are SUCCESS here already", "{count} 个在此处已是 SUCCESS"),
     "ledger_kept": (
-        "{count} are kept as they are (ended otherwise, running, next of their series, or their key is another row's)",
-        "{count} 个保持原样（以其他方式结束、正在运行、是系列的下一个，或其键属于另一行）",
+        (
+            "{count} are kept as they are: the row, or the one that has their key, ended otherwise, is running, is the next "
+            "of its series or was asked for again on purpose"
+        ),
+        "{count} 个保持原样：该行或持有其键的那一行以其他方式结束、正在运行、是系列的下一个，或被有意再次请求",
     ),
     "ledger_no_success": ("{count} are no successes and are left out", "{count} 个不是成功，忽略"),
     "ledger_nothing_in": ("The ledger holds no outcome.", "账本中没有结果。"),
@@ -71,6 +97,30 @@ LEDGER_TROUBLES: dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = 
     "ledger_which": (
         ("say what to do: show, release, export [FILE] or import FILE", "", "noonmark ledger show"),
         ("请指明要做什么：show、release、export [文件] 或 import 文件", "", "noonmark ledger show"),
+    ),
+    "ledger_no_file": (
+        ("say which file is to be read", "", "noonmark ledger import FILE"),
+        ("请指明要读取的文件", "", "noonmark ledger import 文件"),
+    ),
+    "ledger_option": (
+        (
+            "{option} says nothing with {action}",
+            "it belongs to {taken_by}",
+            "leave it out, or: noonmark ledger {taken_by}",
+        ),
+        ("{option} 对 {action} 没有意义", "它属于 {taken_by}", "请去掉它，或使用 noonmark ledger {taken_by}"),
+    ),
+    "ledger_known": (
+        (
+            "{count} of the held rows ran already, as the journals of this machine know: {rows}",
+            "released as run they would run a second time",
+            "noonmark ledger export FILE --from-state, then noonmark ledger import FILE --go, then release the rest",
+        ),
+        (
+            "{count} 个被扣住的触发已经运行过（据本机日志）：{rows}",
+            "按 run 放行会让它们再跑一遍",
+            "先 noonmark ledger export 文件 --from-state，再 noonmark ledger import 文件 --go，然后放行其余",
+        ),
     ),
     "ledger_release_how": (
         (

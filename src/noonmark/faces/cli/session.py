@@ -25,6 +25,7 @@ from noonmark.faces.cli.lazy import Command, refuse_pretending, settings_of
 from noonmark.faces.cli.settings import Settings, writes_unicode
 
 if TYPE_CHECKING:
+    from noonmark.engine.witnessing import Witness
     from noonmark.ports.store import Store
 
 __all__ = ["Command", "Session", "session", "settings_of"]
@@ -100,6 +101,21 @@ class Session:
     def actor(self) -> str:
         """Return who acts, for the ledger."""
         return os.environ.get("NOONMARK_ACTOR") or os.environ.get("USER") or os.environ.get("USERNAME") or "cli"
+
+    @cached_property
+    def memory(self) -> Path | None:
+        """Return the state folder of this machine's workers; None: nothing is remembered here of this store."""
+        from noonmark.engine import statefolder
+
+        return None if self.settings.store_url.startswith("memory:") else statefolder.root_of(None)
+
+    @property
+    def witness(self) -> Witness | None:
+        """Return who says what the journals of this machine's workers have of ranges that the store lost."""
+        from noonmark.engine import witnessing
+
+        store: Any = self.store
+        return witnessing.witness(self.memory, str(store.store_id())) if hasattr(store, "store_id") else None
 
     def request_id(self) -> str:
         """Return a new id for one intention."""

@@ -54,6 +54,7 @@ def why(ctx: click.Context, job: str | None, at: str | None, key: str | None, oc
                 tz=here.zone("") or None,
                 now=here.now,
                 lives=None if here.settings.now else _lives,  # a kernel knows nothing of another time
+                witness=here.witness,
             )
             here.emit(render.explanation_json(told), lambda: render.explanation_text(told, unicode=here.unicode))
     except ValueError as error:

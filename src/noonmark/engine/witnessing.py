@@ -1,0 +1,109 @@
+"""What the workers of this machine remember of ranges that a store lost: which keys succeeded there, and who lost what.
+
+Promise: a success is named only if a journal of this very store has it, acknowledged inside a lost range; without a
+journal nothing is known, and nothing is denied.
+
+Rule of the file: reads only, files and store alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from noonmark.core import rollback
+from noonmark.core.model import Micros
+from noonmark.core.model.rollback import Epoch, Receipt, Writer
+from noonmark.engine import statefolder
+from noonmark.engine.exports import SUCCESS
+from noonmark.ports.rollback import Guarded
+from noonmark.ports.store import Capability, Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witnessed:
+    """A success that was acknowledged and lost: which row it was then, and when (store time, UTC microseconds)."""
+
+    writer: str
+    occurrence: int
+    fence: int
+    at: Micros
+
+
+Known: TypeAlias = Mapping[tuple[str, str], Witnessed]
+"""The successes by job and key."""
+Witness: TypeAlias = Callable[[Sequence[Epoch]], Known]
+
+
+def witness(root: Path | None, store: str) -> Witness:
+    """Return who can say what the journals in a state folder have about a store; ``root`` None: they have nothing."""
+    return lambda epochs: {} if root is None else lost_successes(root, store, epochs)
+
+
+def lost_successes(root: Path, store: str, epochs: Sequence[Epoch]) -> Known:
+    """Return the last success of each key that the journals have in the lost ranges.
+
+    Args:
+        root: the state folder.
+        store: its id.
+        epochs: the rollbacks.
+    """
+    found: dict[tuple[str, str], Witnessed] = {}
+    if not epochs:
+        return found
+    try:
+        for told in statefolder.outcomes(root, store):
+            if told["outcome"] == SUCCESS and told["key"] and _is_lost(told["at"], epochs):
+                found[str(told["job"]), str(told["key"])] = Witnessed(
+                    writer=str(told["writer"]), occurrence=told["occurrence"], fence=told["fence"], at=told["at"]
+                )
+    except OSError:  # another user's folder: then less is known
+        return found
+    return found
+
+
+def _is_lost(at: object, epochs: Sequence[Epoch]) -> bool:
+    return isinstance(at, int) and any(epoch.lost_from < at <= epoch.lost_until for epoch in epochs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untold:
+    """What receipts of this machine say and no worker has told the store yet: writers that lost something, and those
+    whose receipt cannot be read."""
+
+    lost: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+
+def untold(root: Path | None, store: Store) -> Untold:
+    """Compare the receipts of this machine with a store, as the next worker's proof will; nothing is written.
+
+    Args:
+        root: the state folder; None: nothing is remembered.
+        store: one that proves; of any other nothing is known.
+    """
+    if root is None or Capability.PROVES not in store.capabilities:
+        return Untold()
+    guard = cast("Guarded", store)
+    name = guard.store_id()
+    receipts = list(statefolder.receipts(root, name))  # before the store: what it acknowledges meanwhile is no loss
+    if not receipts:
+        return Untold()
+    heads = {writer.id: writer for writer in guard.writers()}
+    beats = {worker.id: worker.seen_at for worker in store.workers()}
+    lost = [
+        writer
+        for writer, receipt, _ in receipts
+        if receipt is not None and _is_gone(receipt, name, heads.get(writer), beats.get(receipt.worker))
+    ]
+    unreadable = [writer for writer, receipt, trouble in receipts if receipt is None and trouble]
+    return Untold(lost=tuple(lost), unreadable=tuple(unreadable))
+
+
+def _is_gone(receipt: Receipt, store: str, head: Writer | None, beat: Micros | None) -> bool:
+    if receipt.store != store or (head is not None and head.epoch > receipt.epoch):
+        return False  # told by a proof already
+    known = rollback.Known(store=store, head=head, link=None, beat=beat, as_of=0, rollbacks=None, serving=None)
+    return not rollback.is_there(receipt, known)

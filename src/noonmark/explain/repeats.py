@@ -1,0 +1,72 @@
+"""Runs that repeat, or may repeat, what the store lost when it went back in time.
+
+Rule of the file: pure; *may be* is told from the rollbacks alone, *is* only where a journal has the success that was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from noonmark.core.model import Micros, Occurrence, State, Story
+from noonmark.core.model.rollback import Epoch
+from noonmark.engine.witnessing import Known, Witnessed
+from noonmark.explain.explanation import Scene
+
+
+def may_be_of(epoch: Epoch, row: Occurrence, story: Story | None = None) -> bool:
+    """Return True when a run of the row may repeat what was lost in the rollback.
+
+    Args:
+        epoch: the rollback.
+        row: the occurrence.
+        story: with it every attempt counts, without it the last one.
+    """
+    starts = begun(story) if story is not None else [row.started_at or 0]
+    has_run_since = any(start > epoch.lost_from for start in starts)
+    return has_run_since and (epoch.concerns(row) or epoch.may_repeat(row))
+
+
+def begun(story: Story) -> list[Micros]:
+    """Return when the attempts began that were not given back before anything was done."""
+    return [attempt.started_at for attempt in story.attempts if attempt.outcome != "handed_back"]
+
+
+def known_of(known: Known, row: Occurrence, started_at: Micros) -> Witnessed | None:
+    """Return the success of the row's key that was lost before a run of it started, None when nobody knows one."""
+    lost = known.get((row.job, row.key)) if row.key else None
+    return lost if lost is not None and lost.at < started_at else None
+
+
+def among(
+    rows: Iterable[Occurrence], wanted: Collection[str], epochs: Sequence[Epoch], known: Known
+) -> tuple[list[tuple[Occurrence, Witnessed]], int]:
+    """Return the rows that ran twice although their rule does not want that, and how many others may have.
+
+    Args:
+        rows: the occurrences.
+        wanted: jobs whose rule says ``on_rollback: run``; their repeats are counted only.
+        epochs: the rollbacks.
+        known: the successes that were lost, as far as journals have them.
+    """
+    twice, count = [], 0
+    for row in rows:
+        if row.started_at is None or not row.attempt or not epochs:
+            continue
+        lost = known_of(known, row, row.started_at)
+        if lost is not None and row.state is State.SUCCESS and row.job not in wanted:
+            twice.append((row, lost))
+        elif lost is not None or any(may_be_of(epoch, row) for epoch in epochs):
+            count += 1
+    return twice, count
+
+
+def lines(scene: Scene) -> tuple[str, ...]:
+    """Say that a run is, or may be, a repeat; nothing where it cannot be one."""
+    voice, lost, seen = scene.voice, scene.lost, scene.witnessed
+    if seen is not None:
+        at = voice.moment(seen.at)
+        return (voice.say("line_is_repeat", writer=seen.writer, id=seen.occurrence, at=at),)
+    if lost is None:
+        return ()
+    key = "line_repeat" if lost.concerns(scene.row) else "line_asked_again"
+    return (voice.say(key, since=voice.moment(lost.lost_from), until=voice.moment(lost.lost_until)),)

@@ -1,0 +1,181 @@
+"""After the store went back in time: which runs are, or may be, repeats; said by ``why`` and by ``verify``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desk import LEASE, Desk
+
+from noonmark.core import rollback
+from noonmark.core.model import HOUR, MINUTE, SECOND, Act, Event, Job, Manual, Occurrence
+from noonmark.core.model.rollback import Claim, Epoch
+from noonmark.engine import mending
+from noonmark.engine.statefolder import StateFolder
+from noonmark.engine.witnessing import Known, witness
+from noonmark.explain.explanation import Explanation
+from noonmark.explain.report import report_json, report_text
+from noonmark.explain.verify import verify
+from noonmark.explain.voice import Voice
+from noonmark.explain.why import why
+from noonmark.testing.builders import make_caller_row, make_end
+
+MAIL = Job(name="mail", trigger=Manual(), key="mail:{order_id}", reason="Customers wait for it.")
+
+
+class Shop:
+    """A desk with the job ``mail`` whose store lost its last minute, and what a journal of this machine has of that."""
+
+    def __init__(self, folder: Path, job: Job = MAIL) -> None:
+        self.desk, self.folder = Desk(), folder
+        self.desk.register(job)
+        self.desk.beat()
+        self.desk.later(HOUR)
+        self.store: Any = self.desk.store
+        claim = Claim(writer="w-1", worker="w1", receipt=None)
+        receipt = self.store.prove(claim).receipt
+        self.desk.later(MINUTE)
+        self.lost_at = self.desk.now - 30 * SECOND
+        self._lost = replace(claim, receipt=replace(receipt, seq=receipt.seq + 1, hash="f" * 64, at=self.lost_at))
+
+    def remember(self, key: str, *, store: str = "", at: int = 0, outcome: str = "success") -> None:
+        memory = StateFolder(self.folder).open(store or self.store.store_id(), "w1")
+        row = (7, "mail", "", "l:1", key, self.lost_at, "2026-11-27", "event", outcome, 9)
+        memory.record(2, "f" * 64, at or self.lost_at, [row])
+        memory.close()
+        self.writer = memory.writer
+
+    def prove(self) -> None:
+        self.store.prove(self._lost)
+        self.desk.later(SECOND)
+
+    def run(self, key: str) -> Occurrence:
+        (added,) = self.store.add(self.desk.request(), [make_caller_row(key, at=self.desk.now, job="mail", key=key)])
+        return self.finish(added.id)
+
+    def finish(self, row_id: int) -> Occurrence:
+        self.desk.beat()
+        (row,) = (row for row in self.desk.take() if row.id == row_id)
+        self.store.settle(self.desk.request(), "w1", [make_end(row, Event.SUCCEED)])
+        self.desk.later(SECOND)
+        return self.desk.row(row_id)
+
+    def release(self) -> None:
+        assert mending.release(self.store, self.desk.request, actor="ada", reason="looked") is not None
+
+    def witness(self, epochs: Sequence[Epoch]) -> Known:
+        return witness(self.folder, self.store.store_id())(epochs)
+
+    def why(self, row: Occurrence, lang: str = "en") -> Explanation:
+        return why(self.store, occurrence_id=row.id, lang=lang, tz="UTC", witness=self.witness)
+
+    def text(self, lang: str = "en") -> str:
+        report = verify(self.store, self.desk.now - 2 * HOUR, witness=self.witness)
+        assert report_json(report, "UTC")["may_repeat"] == report.may_repeat
+        return report_text(report, Voice(lang=lang, zone="UTC", now=self.desk.now))
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+def test_a_key_that_is_asked_for_after_the_rollback_may_be_a_repeat(shop: Shop) -> None:
+    shop.prove()
+    row = shop.run("mail:3")
+    assert any(line.startswith("This may be a repeat: its key was asked for") for line in shop.why(row).lines)
+    assert any(line.startswith("这可能是重复") for line in shop.why(row, "zh").lines)
+    assert "may repeat what the store lost when it went back in time: 1 runs" in shop.text()
+    assert "可能重复了存储回退时丢失的运行：1 次" in shop.text("zh")
+    assert shop.text().endswith("\nOK"), "nobody knows"
+
+
+def test_what_was_asked_for_after_the_release_is_no_repeat(shop: Shop) -> None:
+    shop.prove()
+    shop.release()
+    row = shop.run("mail:2")
+    assert [line for line in shop.why(row).lines if "repeat" in line] == []
+    assert "repeat" not in shop.text()
+
+
+def test_a_key_without_a_name_is_no_repeat(shop: Shop) -> None:
+    shop.prove()
+    assert [line for line in shop.why(shop.run("")).lines if "repeat" in line] == []
+
+
+def test_a_success_that_a_journal_of_this_machine_has_is_said_for_certain_and_counts_as_twice(shop: Shop) -> None:
+    shop.remember("mail:3")
+    shop.prove()
+    row = shop.run("mail:3")
+    (line,) = (line for line in shop.why(row).lines if "repeat" in line)
+    assert line.startswith("This is a repeat: the store lost a success of this key (r7, ")
+    assert shop.writer in line
+    text = shop.text()
+    assert "1 ran twice" in text
+    assert f"r7, lost by the store, as {shop.writer} remembers, and r{row.id}" in text
+    assert text.endswith("NOT OK")
+    assert "已被存储丢失" in shop.text("zh")
+
+
+def test_it_stays_said_when_it_ran_after_the_release(shop: Shop) -> None:
+    shop.remember("mail:3")
+    shop.prove()
+    shop.release()
+    assert any(line.startswith("This is a repeat") for line in shop.why(shop.run("mail:3")).lines)
+    assert "1 ran twice" in shop.text()
+
+
+def test_a_rule_that_wants_its_repeats_is_not_broken_by_one(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, replace(MAIL, on_rollback="run"))
+    shop.remember("mail:3")
+    shop.prove()
+    assert any(line.startswith("This is a repeat") for line in shop.why(shop.run("mail:3")).lines)
+    assert "0 ran twice" in shop.text()
+    assert "went back in time: 1 runs" in shop.text()
+
+
+@pytest.mark.parametrize(
+    "other", [{"key": "mail:4"}, {"store": "another"}, {"outcome": "failed"}, {"at": 1}, {"at": 2**52}]
+)
+def test_another_key_another_store_a_failure_or_what_was_not_lost_is_no_certainty(
+    shop: Shop, other: dict[str, Any]
+) -> None:
+    shop.remember(**({"key": "mail:3"} | other))
+    shop.prove()
+    (line,) = (line for line in shop.why(shop.run("mail:3")).lines if "repeat" in line)
+    assert line.startswith("This may be a repeat")
+
+
+def test_a_release_of_the_job_alone_ends_it_for_that_job(shop: Shop) -> None:
+    shop.prove()
+    assert mending.release(shop.store, shop.desk.request, actor="ada", reason="looked", job="mail") is not None
+    shop.desk.later(SECOND)
+    assert [line for line in shop.why(shop.run("mail:3")).lines if "repeat" in line] == []
+
+
+def test_a_run_that_was_held_was_late_because_it_was_held(shop: Shop) -> None:
+    row = make_caller_row("mail:3", at=shop.desk.now, job="mail", key="mail:3", gated=True)
+    (added,) = shop.store.add(shop.desk.request(), [row])
+    (look,) = shop.desk.take()
+    fact = shop.store.facts([rollback.FACT])[rollback.FACT]
+    park = make_end(
+        look, Event.PARK, due_at=shop.desk.now + 24 * HOUR, code="held_rollback", verdict="skip_lease",
+    )  # fmt: skip
+    assert fact.value is None
+    shop.store.settle(shop.desk.request(), "w1", [park])
+    shop.desk.later(HOUR)  # meanwhile nobody is awake
+    act = Act(kind="release", actor="ada", reason="looked", occurrence_id=added.id)
+    assert shop.store.act(shop.desk.request(), act).outcome == "done"
+    shop.desk.beat("w2")
+    shop.desk.look("w2", lease=LEASE)
+    told = shop.why(shop.desk.row(added.id))
+    assert json.dumps(told.sentence).count("awake") == 0
+    shop.desk.finish(shop.desk.row(added.id), worker="w2")
+    told = shop.why(shop.desk.row(added.id))
+    assert told.sentence.endswith(
+        "after waiting for a person to release what was held because the store had lost data."
+    )
