@@ -57,7 +57,9 @@ class Liveness(Watch):
         self._held_since: Micros = 0
         for fault in world.plan.faults:
             if isinstance(fault, f.Outage):
-                world.at(fault.at + fault.length + 1, self._came_back)  # its end comes first
+                end = fault.at + fault.length + 1  # the outage's own end comes first
+                if not any(isinstance(each, f.Slow) and _is_felt(each, end) for each in world.plan.faults):
+                    world.at(end, self._came_back)
 
     def on_call(self, call: Call) -> None:
         """In the quiet time, judge how promptly rows are taken."""
@@ -155,6 +157,11 @@ class Liveness(Watch):
                 self.blame("I11", f"{name} has not ended, it was due at {row.scheduled_for}")
             elif row.cancel_requested and not row.frontier:
                 self.blame("I11", f"{name} was to be cancelled, and goes on")
+
+
+def _is_felt(slow: f.Slow, at: Micros) -> bool:
+    """What was asked while calls were slow may be on its way for as long as they took."""
+    return slow.at <= at <= slow.at + slow.length + slow.latency
 
 
 def _is_overdue(row: Occurrence, now: Micros) -> bool:
