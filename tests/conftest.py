@@ -7,6 +7,7 @@ end of the run names what was missing.  With NOONMARK_SERVERS=all they are requi
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import tempfile
@@ -21,9 +22,8 @@ from noonmark.testing.world import World
 
 ALL_ARE_REQUIRED = os.environ.get("NOONMARK_SERVERS") == "all"
 SECOND_VERSIONS = ("postgres", "redis", "etcd", "zookeeper")
-
-
 _STATE = tempfile.TemporaryDirectory(prefix="noonmark-state-")
+atexit.register(_STATE.cleanup)
 
 
 def pytest_configure(config: pytest.Config) -> None:
