@@ -31,7 +31,7 @@ def installed(tmp_path: Path) -> Path:
 
 
 def _run(installed: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    env = os.environ | {"PYTHONPATH": str(installed), "NOONMARK_LANG": "en"}
+    env = os.environ | {"PYTHONPATH": str(installed), "NOONMARK_LANG": "en", "PYTEST_ADDOPTS": ""}
     return subprocess.run(
         [sys.executable, *args], cwd=installed, env=env, capture_output=True, text=True, check=False, timeout=100
     )

@@ -58,7 +58,12 @@ def without_secrets(url: str) -> str:
 
 def place_shown(hosts: str) -> str:
     """Return ``host:port,host:port`` with what can be no port replaced: of ``user:password`` somebody forgot the @host."""
-    return ",".join(text if _PLACE.fullmatch(text) else f"{text.partition(':')[0]}:***" for text in hosts.split(","))
+    return ",".join(map(_one_shown, hosts.split(",")))
+
+
+def _one_shown(place: str) -> str:
+    who, at, host = place.rpartition("@")
+    return place if _PLACE.fullmatch(host) else f"{who}{at}{host.partition(':')[0]}:***"
 
 
 def without_secret_options(text: str) -> str:

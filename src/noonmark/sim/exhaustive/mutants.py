@@ -253,8 +253,8 @@ BUGS: Final = (
     Bug(
         name="the rules are read anew and the rollbacks are not",
         place=_ENGINE + "loop:Engine._load_rules",
-        old="self.rules.lost_until = rollback.lost_until(lost[rollback.FACT])",
-        new="pass",
+        old="self.rules.lost_until = await self._gate.call(self.chain.recall)",
+        new="await self._gate.call(self.chain.recall)",
         scene="forgotten", depth=5, law="S13 X2",
     ),
 )  # fmt: skip
