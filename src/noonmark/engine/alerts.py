@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from noonmark.core.model import AlertWrite, Decision, Job, Micros, Occurrence, Origin
@@ -64,6 +65,10 @@ def _failed_before(row: Occurrence) -> bool:
     return row.attempt - row.takeovers > 1
 
 
+_job_shown = lru_cache(maxsize=1024)(shown_line)
+"""A name is shown again with every run."""
+
+
 def say_start(job: Job, row: Occurrence, fence: int, *, now: Micros, system_zone: str) -> None:
     """Log the entry of a run in one line, with both zones and the next computed time."""
     if not RUNS.isEnabledFor(logging.INFO):
@@ -72,7 +77,7 @@ def say_start(job: Job, row: Occurrence, fence: int, *, now: Micros, system_zone
     RUNS.info(
         "run %s job=%s key=%s attempt=%d fence=%d zone=%s system_zone=%s next=%s",
         row.run_id,
-        shown_line(job.name),
+        _job_shown(job.name),
         shown_line(row.key),
         row.attempt,
         fence,
