@@ -144,13 +144,16 @@ def test_a_run_that_lapsed_is_marked_as_done_without_being_let_run_first(place: 
     assert place.acts == ["mark_done a row", "release all"]
 
 
-def test_an_import_marks_a_run_that_lapsed_without_letting_it_run_first(place: Place) -> None:
-    row_id = place.held("a", runs=True)
-    row = place.row(row_id)
-    outcome = Outcome(
+def success_of(row: Occurrence) -> Outcome:
+    return Outcome(
         occurrence=1, job=row.job, subject=row.subject, identity=row.identity, key=row.key,
         scheduled_for=row.scheduled_for, business_date="", origin=row.origin, outcome="success", fence=1,
     )  # fmt: skip
+
+
+def test_an_import_marks_a_run_that_lapsed_without_letting_it_run_first(place: Place) -> None:
+    row_id = place.held("a", runs=True)
+    outcome = success_of(place.row(row_id))
     store: Any = place
     assert Importer(store, "s").plan([outcome]) == {"mark": 1}
     assert Importer(store, "s").carry_out([outcome], place.request, actor="ada") == {"mark": 1}
@@ -188,11 +191,7 @@ def test_the_last_of_a_series_is_marked_as_done_and_does_not_keep_the_alert_open
 
 def test_an_import_marks_the_last_of_a_series_that_is_held(place: Place) -> None:
     row_id = the_last(place)
-    row = place.row(row_id)
-    outcome = Outcome(
-        occurrence=1, job=row.job, subject=row.subject, identity=row.identity, key=row.key,
-        scheduled_for=row.scheduled_for, business_date="", origin=row.origin, outcome="success", fence=1,
-    )  # fmt: skip
+    outcome = success_of(place.row(row_id))
     store: Any = place
     assert Importer(store, "s").plan([outcome]) == {"mark": 1}
     assert Importer(store, "s").carry_out([outcome], place.request, actor="ada") == {"mark": 1}
