@@ -1,4 +1,4 @@
-"""``make bench``: drain, lateness and size on every store, idling, and locks, each beside what gives it meaning.
+"""``make bench``: drain, lateness and size on every store, idling, commands and locks, each beside what gives it meaning.
 
 Machines are noisy: every figure is the median of alternating runs, and speed is quoted as a ratio to a bare loop of the
 same verbs in the same run.  Servers come up by ``noonmark.testing.servers``; a missing one is an error.
@@ -10,10 +10,10 @@ import argparse
 import os
 import platform
 
-from bench import drain, idle, lateness, locks, size
+from bench import commands, drain, idle, lateness, locks, size
 from bench.places import MAKERS
 
-WHAT = ("drain", "guard", "lateness", "size", "idle", "locks")
+WHAT = ("drain", "guard", "lateness", "size", "idle", "commands", "locks")
 
 
 def main() -> None:
@@ -42,6 +42,8 @@ def main() -> None:
             size.measure(name, options.runs)
         if "idle" in wanted and name == "sqlite":
             idle.measure(name, options.idle_seconds)
+    if "commands" in wanted and not options.store:
+        commands.measure(options.runs)
     if "locks" in wanted and not options.store:
         for kind, cycles in locks.CYCLES.items():
             locks.measure(kind, options.runs, cycles)

@@ -5,11 +5,12 @@ Rule of the file: a cell that fails or breaks says so in its outcome; the others
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from faults.places import Places, missing
 
 MODULES = (clocks, crowds, deaths, outages, restores)
 """Where the cells are; importing them enters them into the table."""
+PREFIX = "noonmark-faults-"
+"""How the name of a pass's folder begins, under the system's folder for such."""
 
 
 def wanted(stores: Iterable[str], cells: Iterable[str]) -> list[tuple[str, str]]:
@@ -47,13 +50,12 @@ def one_pass(
         tell: is told each outcome as it comes.
         keep: where the folders of red cells are kept.
     """
-    with tempfile.TemporaryDirectory(prefix="noonmark-faults-", ignore_cleanup_errors=True) as folder:
-        Path(folder).chmod(0o711)  # servers run as another user, who has to pass here
+    with ground() as folder:
         places, nursery, pool = Places(), Nursery(), ThreadPoolExecutor(at_once)
 
         def run(pair: tuple[str, str]) -> Outcome:
             outcome = run_cell(
-                *pair, places=places, nursery=nursery, repeat=repeat, keep=keep, folder=Path(folder) / "-".join(pair)
+                *pair, places=places, nursery=nursery, repeat=repeat, keep=keep, folder=folder / "-".join(pair)
             )
             tell(outcome)
             return outcome
@@ -71,6 +73,23 @@ def one_pass(
             else:
                 nursery.close()
                 places.close()
+
+
+@contextlib.contextmanager
+def ground() -> Iterator[Path]:
+    """Yield a folder that is gone afterwards, though cells that nobody waits for still make files in it.
+
+    The folder is renamed first: nobody can open anything by the name that was handed out, so removing comes to an end.
+    """
+    made = Path(tempfile.mkdtemp(prefix=PREFIX))
+    made.chmod(0o711)  # servers run as another user, who has to pass here
+    try:
+        yield made
+    finally:
+        gone = made.rename(made.with_name(f"{made.name}-gone"))
+        end = time.monotonic() + 5  # a server that is being ended writes by the folder it stands in, not by the name
+        while gone.exists() and time.monotonic() < end:
+            shutil.rmtree(gone, ignore_errors=True)
 
 
 def run_cell(

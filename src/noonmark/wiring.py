@@ -11,9 +11,8 @@ import importlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from noonmark.core.urls import DEFAULT_URL, DRIVERS, driver_missing, stands_twice, with_option, without_secrets
@@ -21,6 +20,9 @@ from noonmark.ports.clock import Clock
 from noonmark.ports.folder import make_own_folder
 from noonmark.ports.lock import LockSource
 from noonmark.ports.store import Store, StoreDriverMissing, StoreError, StoreUnusable, StoreUrlError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
 
 _POSTGRES = ("noonmark.stores.postgres", "open_postgres", "postgres")
 _REDIS = ("noonmark.stores.redis", "open_redis", "redis")
@@ -182,7 +184,7 @@ def migrate(url: str) -> list[str] | None:
 
 def _scheme(url: str) -> str:
     scheme, separator, _ = url.partition("://")
-    if not separator or (scheme.lower() not in _KNOWN and not metadata.entry_points(group=ENTRY_POINTS, name=scheme)):
+    if not separator or (scheme.lower() not in _KNOWN and not _plugins().select(name=scheme)):
         _open(url, None).close()  # says what is wrong with it
     return scheme.lower()
 
@@ -250,7 +252,7 @@ def _naming_the_package(scheme: str) -> Iterator[None]:
 
 
 def _open_plugin(scheme: str, url: str, clock: Clock | None) -> Store:
-    points = list(metadata.entry_points(group=ENTRY_POINTS, name=scheme))
+    points = list(_plugins().select(name=scheme))
     if not points:
         raise StoreUrlError(_no_such(scheme))
     makers = sorted({_distribution(point) for point in points})
@@ -276,7 +278,7 @@ def _open_plugin(scheme: str, url: str, clock: Clock | None) -> Store:
 
 
 def _no_such(scheme: str) -> str:
-    plugins = sorted(metadata.entry_points(group=ENTRY_POINTS).names)
+    plugins = sorted(_plugins().names)
     known = list(dict.fromkeys((*_KNOWN, *plugins)))
     base = scheme.partition("+")[0]
     if scheme in _MEANT:
@@ -297,7 +299,13 @@ def _plugin_fault(scheme: str, maker: str, fault: Exception, url: str) -> StoreU
     )
 
 
-def _distribution(point: metadata.EntryPoint) -> str:
+def _plugins() -> EntryPoints:
+    from importlib.metadata import entry_points  # a tenth of what `why` may cost, and few stores are plugins
+
+    return entry_points(group=ENTRY_POINTS)
+
+
+def _distribution(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else point.value
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -25,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from faults.__main__ import main as faults
 from faults.__main__ import verdict
 from faults.figures import Outcome
+from faults.passes import PREFIX, ground
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = {
@@ -142,7 +147,7 @@ def test_a_command_that_is_stopped_ends_at_once_in_one_line(
     assert code == 130
     assert took < 10, "two seconds on a machine of which others want nothing"
     assert blamed.read_text() == "stopped before the end: this is no verdict\n"
-    assert not [name for name in os.listdir(tmp_path) if name.startswith("noonmark-faults")]
+    assert not list(tmp_path.glob(f"{PREFIX}*"))
     end = time.monotonic() + 10
     while (left := [pid for pid in running_children if _is_alive(pid)]) and time.monotonic() < end:
         time.sleep(0.05)
@@ -151,7 +156,7 @@ def test_a_command_that_is_stopped_ends_at_once_in_one_line(
 
 def _is_busy(command: str, pid: int, said: Path, folder: Path) -> bool:
     if command == "faults":
-        return any(folder.glob("noonmark-faults-*/*/*"))
+        return any(folder.glob(f"{PREFIX}*/*/*"))
     return bool(said.read_bytes()) if command != "noonmark.sim" else len(_family(pid)) >= 3
 
 
@@ -169,6 +174,29 @@ def _is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_nothing_is_left_of_a_pass_whose_cells_write_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    is_enough = threading.Event()
+
+    def write_on(folder: Path) -> None:
+        for number in itertools.count():
+            with contextlib.suppress(OSError):
+                (folder / str(number % 200) / f"more-{number}").touch()
+            if is_enough.is_set():
+                return
+
+    with ground() as folder:
+        for number in range(200):
+            (folder / str(number)).mkdir()
+            (folder / str(number) / "file").touch()
+        cell = threading.Thread(target=write_on, args=(folder,))
+        cell.start()
+    left = list(tmp_path.iterdir())
+    is_enough.set()
+    cell.join()
+    assert not [*left, *tmp_path.iterdir()]
 
 
 def test_a_few_seeds_are_good_though_they_do_not_reach_every_point(capsys: pytest.CaptureFixture[str]) -> None:
