@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from noonmark.core.told import Told, joined, key_told
 from noonmark.explain.render import stamp, table
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.acts import reason_given
@@ -128,7 +129,7 @@ def _plain(here: Session, found: Overview, more: Untold) -> dict[str, Any]:
                 "id": row.id,
                 "job": row.job,
                 "subject": row.subject,
-                "key": row.key,
+                "key": key_told(row.job, row.key),
                 "due": stamp(row.scheduled_for, zone),
             }
             for row in found.held
@@ -149,11 +150,11 @@ def _plain(here: Session, found: Overview, more: Untold) -> dict[str, Any]:
 
 
 def _text(here: Session, found: Overview, more: Untold) -> str:
-    parts = [] if more.lost else [here.word("ledger_no_rollback")]
+    parts: list[str] = [] if more.lost else [here.word("ledger_no_rollback")]
     if found.epochs:
         parts = [_epoch(here, epoch) for epoch in found.epochs]
         counts = Counter(row.job for row in found.held)
-        rows = [[job, str(count)] for job, count in counts.most_common(SHOWN)]
+        rows = [[Told(job), str(count)] for job, count in counts.most_common(SHOWN)]
         if rows:
             parts += [table(here.header("held_header"), rows), here.word("ledger_to_do")]
         else:
@@ -165,7 +166,7 @@ def _text(here: Session, found: Overview, more: Untold) -> str:
     if found.writers:
         rows = [_writer(here, writer) for writer in found.writers[:SHOWN]]
         parts.append(table(here.header("writers_header"), rows))
-    return "\n\n".join(parts)
+    return joined(parts, "\n\n")
 
 
 def _epoch(here: Session, epoch: Epoch) -> str:
@@ -180,9 +181,9 @@ def _epoch(here: Session, epoch: Epoch) -> str:
     )
     if epoch.released_at is not None:
         at = voice.moment(epoch.released_at)
-        said += "\n" + here.word("ledger_released_by", by=epoch.released_by, at=at, reason=epoch.reason)
+        said = joined([said, here.word("ledger_released_by", by=epoch.released_by, at=at, reason=epoch.reason)])
     elif epoch.released_jobs:
-        said += "\n" + here.word("ledger_released_jobs", jobs=", ".join(sorted(epoch.released_jobs)))
+        said = joined([said, here.word("ledger_released_jobs", jobs=", ".join(sorted(epoch.released_jobs)))])
     return said
 
 
@@ -224,7 +225,7 @@ def _release(here: Session, job: str, as_: str | None, reason: str | None) -> in
         said.append(here.word("ledger_left", left=", ".join(f"r{number}" for number in answer.left[:SHOWN])))
     if answer.added:
         said.append(here.word("ledger_added", numbers=", ".join(map(str, answer.added))))
-    here.emit(plain, lambda: "\n".join(said))
+    here.emit(plain, lambda: joined(said))
     return problems.OK if is_over else problems.REFUSED
 
 
