@@ -323,8 +323,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "这可能是重复：在存储丢失 {since} 至 {until} 的数据之后，又有人请求了它的键。",
     ),
     "line_is_repeat": (
-        "This is a repeat: the store lost a success of this key (r{id}, {at}), which the journal of {writer} here has.",
-        "这是重复：本机 {writer} 的日志中有该键的一次成功（r{id}，{at}）；存储丢失了它。",
+        "This is a repeat: the store lost a success of this key (r{id}, {at}), which the journal of {writer} has.",
+        "这是重复：{writer} 的日志中有该键的一次成功（r{id}，{at}）；存储丢失了它。",
     ),
     "line_steps": ("Steps kept: {names}.", "已保存的步骤：{names}。"),
     "line_progress": ("Progress: {text}", "进度：{text}"),

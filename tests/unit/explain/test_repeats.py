@@ -68,7 +68,7 @@ class Shop:
         assert mending.release(self.store, self.desk.request, actor="ada", reason="looked") is not None
 
     def witness(self, epochs: Sequence[Epoch]) -> Known:
-        return witness(self.folder, self.store.store_id())(epochs)
+        return witness([self.folder], self.store.store_id())(epochs)
 
     def why(self, row: Occurrence, lang: str = "en") -> Explanation:
         return why(self.store, occurrence_id=row.id, lang=lang, tz="UTC", witness=self.witness)
