@@ -23,6 +23,7 @@ from noonmark.core.model import (
     Decision,
     Event,
     Fact,
+    Gates,
     Job,
     Micros,
     Occurrence,
@@ -367,13 +368,19 @@ def flagged(decision: Decision, job: Job, row: Occurrence, fact: Fact | None) ->
     )
 
 
-def needs_look(code: str) -> bool:
+def seen_by(decision: Decision, row: Occurrence, fact: Fact | None) -> dict[str, int]:
+    """Return the facts that a decision saw; whatever a row of a lost range waits for, the rollbacks are among them."""
+    waits = decision.event is Event.PARK and fact is not None and epoch_of(row, fact) is not None
+    return {**decision.seen, **({fact.name: fact.version} if waits and fact is not None else {})}
+
+
+def needs_look(code: str, gates: Gates | None) -> bool:
     """Return True for what a decision about a row of a lost range says: ``take`` must not start that row by itself.
 
-    A held one wakes whenever a rollback is written, and a retry of one that was started may be a repeat, too, but take
-    knows nothing of rollbacks.
+    A held one wakes whenever a rollback is written; one that waits for something else, and a retry of one that was
+    started, may be a repeat, too; but take knows nothing of rollbacks.
     """
-    return code in ("held_rollback", "restored_epoch")
+    return code in ("held_rollback", "restored_epoch") or (gates is not None and FACT in gates.facts)
 
 
 def check(job: Job, row: Occurrence, fact: Fact) -> Check:

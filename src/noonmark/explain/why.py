@@ -177,6 +177,7 @@ def _scene(
         related=related,
         duplicates=_refused_for(store, row),
         following=found.following,
+        untold=repeats.untold(epochs, found.job, row),
         lost=_repeated_since(epochs, story),
         witnessed=_witnessed(epochs, story, witness),
         outages=outages(store, workers, row.scheduled_for),
