@@ -368,12 +368,6 @@ def flagged(decision: Decision, job: Job, row: Occurrence, fact: Fact | None) ->
     )
 
 
-def seen_by(decision: Decision, row: Occurrence, fact: Fact | None) -> dict[str, int]:
-    """Return the facts that a decision saw; whatever a row of a lost range waits for, the rollbacks are among them."""
-    waits = decision.event is Event.PARK and fact is not None and epoch_of(row, fact) is not None
-    return {**decision.seen, **({fact.name: fact.version} if waits and fact is not None else {})}
-
-
 def needs_look(code: str, gates: Gates | None) -> bool:
     """Return True for what a decision about a row of a lost range says: ``take`` must not start that row by itself.
 

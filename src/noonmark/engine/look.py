@@ -333,7 +333,7 @@ class Looker:
     def _settlement(self, case: Case) -> Settlement:
         decision, row = case.decision, case.row
         assert decision is not None
-        seen = rollback.seen_by(decision, row, case.known.get(rollback.FACT))
+        seen = aside.seen_by(decision, row, case.known.get(rollback.FACT))
         gates = None
         if case.job is not None and case.job_row is not None:
             starts = decision.event in _STARTS
