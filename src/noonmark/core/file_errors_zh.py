@@ -8,13 +8,12 @@ from __future__ import annotations
 
 FILE_ERRORS: tuple[tuple[str, str], ...] = (
     (
-        r"another file was put in its place, and the log of the file that lay there before is still beside it \((.+)\); "
-        r"it would be replayed onto this one and damage it",
+        r"another file was put in its place, and the log of the file that lay there before is still beside it \((.+)\); .+",
         r"该位置换成了另一个文件，而原来那个文件的日志还在旁边（\1）；它会被重放到这个文件上并损坏它",
     ),
     (
-        r"Stop every process that uses the store, then move both away: (mv .+)",
-        r"停止所有使用该存储的进程，然后把两者移走：\1",
+        r"Stop every process that uses the store, then move this away: (.+)",
+        r"停止所有使用该存储的进程，然后把它移走：\1",
     ),
     (
         r"the file was taken away while it was open, so nothing is written any more",

@@ -17,8 +17,10 @@ import ctypes
 import functools
 import json
 import os
+import shlex
 import stat
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from typing import Any
 from noonmark.ports.store import StoreUnusable
 from noonmark.stores.sqlite import errors
 
+SIDES = LOG, _INDEX = "-wal", "-shm"
 _AT_FDCWD, _STATX_BTIME = -100, 0x800
 _BIRTH_AT, _MASK_AT = 80, 0  # offsets in the kernel's struct statx
 
@@ -64,37 +67,39 @@ def refuse_strange_log(path: Path) -> None:
     Raises:
         StoreUnusable: the log would be replayed onto a file that was put in the place of its own.
     """
-    log = log_of(path)
     known = _noted(path)
     if not known or not path.exists() or not path.stat().st_size:  # SQLite itself drops what lies beside an empty file
         return
-    if known.get("log") == _told_apart(log) and known.get("file") != _told_apart(os.path.realpath(path)):
-        raise strange_log(path)
+    told = _told(path)
+    left = [f"{path}{side}" for side in SIDES if told[side] and told[side] == known.get(side)]
+    if left and told[""] != known.get(""):
+        raise strange_log(path, left)
 
 
-def strange_log(path: Path) -> StoreUnusable:
-    """Return the refusal of a file that lies beside the log of another one."""
-    log, index = f"{path}-wal", f"{path}-shm"
+def strange_log(path: Path, left: Sequence[str]) -> StoreUnusable:
+    """Return the refusal of a file beside which others lie that were left behind."""
+    do = "; ".join(f"mv {shlex.quote(name)} {shlex.quote(f'{name}.old')}" for name in left)
     return errors.unusable(
         str(path),
-        f"another file was put in its place, and the log of the file that lay there before is still beside it ({log}); "
-        "it would be replayed onto this one and damage it",
-        f"Stop every process that uses the store, then move both away: mv {log} {log}.old; mv {index} {index}.old",
+        "another file was put in its place, and the log of the file that lay there before is still beside it "
+        f"({', '.join(left)}); it would be replayed onto this one and damage it",
+        f"Stop every process that uses the store, then move this away: {do}",
     )
 
 
-def log_of(path: Path) -> str:
-    """Return where SQLite keeps the write-ahead log: beside the file that a link points to."""
-    return f"{os.path.realpath(path)}-wal"
+def _told(path: Path) -> dict[str, str]:
+    """Return what tells each part apart; SQLite keeps the other two beside the file that a link points to."""
+    main = os.path.realpath(path)
+    return {side: _told_apart(f"{main}{side}") for side in ("", *SIDES)}
 
 
 def note(path: Path) -> Pair:
     """Return the pair that lies there while it is open, and write it down, where that can be done."""
-    main, log = os.path.realpath(path), log_of(path)
-    told = {"file": _told_apart(main), "log": _told_apart(log)}
-    if told["file"] and told["log"] and told != _noted(path):
+    main, told = os.path.realpath(path), _told(path)
+    if all(told.values()) and told != _noted(path):
         with contextlib.suppress(OSError):  # without a note nothing is known, and nothing refused
             _write(f"{main}-pair", json.dumps(told), stat.S_IMODE(os.stat(main).st_mode))
+    log = f"{main}{LOG}"
     return Pair(path=os.path.abspath(path), log=log, inode=_inode(main), log_inode=_inode(log))
 
 

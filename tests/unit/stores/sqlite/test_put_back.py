@@ -145,17 +145,19 @@ def test_each_verb_goes_over_to_a_file_that_was_put_in_place_with_its_log_away(t
     assert _is_sound(path)
 
 
-def test_what_is_under_way_when_the_file_is_replaced_is_kept_in_neither(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_under_way_when_the_file_is_replaced_is_kept_in_neither(tmp_path: Path) -> None:
     path = tmp_path / "noonmark.db"
     store = SqliteStore(path)
     _add(store, "kept")
     copy = _copy(path)
-    link = store._file.main
-    with pytest.raises(StoreUnreachable, match="nothing of the change was kept"), link.write():
-        _take_away_the_log(path)
-        copy.replace(path)
+
+    def change() -> None:
+        with store._file.main.write():
+            _take_away_the_log(path)
+            copy.replace(path)
+
+    with pytest.raises(StoreUnreachable, match="nothing of the change was kept"):
+        change()
     _add(store, "new")
     assert _names(store) == {"kept", "new"}
     store.close()
@@ -178,6 +180,20 @@ def test_a_file_or_a_log_that_was_taken_away_under_an_open_store_is_not_written_
     assert _names(store) == {"kept"}
     store.close()
     assert _is_sound(path)
+
+
+def test_an_index_alone_that_was_left_behind_is_refused_too(tmp_path: Path) -> None:
+    path = tmp_path / "noonmark.db"
+    store = SqliteStore(path)
+    copy = _copy(path)
+    Path(f"{path}-wal").unlink()
+    copy.replace(path)
+    with pytest.raises(StoreUnusable, match=r"noonmark\.db-shm\); it would be") as refused:
+        store.now()
+    assert "noonmark.db-wal" not in str(refused.value)
+    Path(f"{path}-shm").unlink()
+    assert _names(store) == set()
+    store.close()
 
 
 def test_many_threads_that_find_the_file_replaced_open_it_once(tmp_path: Path) -> None:
@@ -316,7 +332,7 @@ def test_where_no_note_can_be_written_nothing_is_known_and_nothing_refused(
     store.close()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"log": 5}', "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"": 5, "-wal": []}', "[" * 100_000])
 def test_a_note_that_is_damaged_says_nothing(tmp_path: Path, text: str) -> None:
     path = tmp_path / "noonmark.db"
     SqliteStore(path).close()
@@ -331,7 +347,7 @@ def test_a_note_that_is_damaged_says_nothing(tmp_path: Path, text: str) -> None:
 def test_the_refusals_are_told_in_chinese_too(tmp_path: Path) -> None:
     path = tmp_path / "noonmark.db"
     refused = [
-        pair.strange_log(path),
+        pair.strange_log(path, [f"{path}-wal", f"{path}-shm"]),
         errors.unreachable(str(path), openfile.GONE, openfile.PUT_BACK),
         errors.unreachable(str(path), openfile.LOG_GONE.format(log=f"{path}-wal"), openfile.STOP),
         errors.unreachable(str(path), connection.REPLACED, connection.REPEAT),
