@@ -11,6 +11,7 @@ import click
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.doctor_words import refused as why_refused
 from noonmark.faces.cli.doctor_words import told
+from noonmark.faces.cli.memories import memories, state_option
 from noonmark.faces.cli.session import Command, Session, open_at, settings_of
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ ASCII_MARKS = {"ok": "+", "warn": "!", "refuse": "x"}
 
 @click.command(cls=Command)
 @click.argument("app", required=False, envvar="NOONMARK_APP")
+@state_option
 @click.pass_context
 def doctor(ctx: click.Context, app: str | None) -> int:
     """Examine the store, this machine, the workers and the rules, and say what each finding means.
@@ -78,7 +80,7 @@ def _examine(here: Session, app: str | None) -> list[Finding]:
             sentence = "A copy into this store is not finished; nobody can work with it yet."
             remedy = "Finish it: noonmark store copy FROM TO --go"
             found.append(Finding(code="copy_unfinished", level="refuse", sentence=sentence, remedy=remedy))
-        return [*found, *examine(store, SystemClock(), declared, version=own, memory=here.memory)]
+        return [*found, *examine(store, SystemClock(), declared, version=own, memories=memories(here.settings, store))]
     finally:
         store.close()
 
