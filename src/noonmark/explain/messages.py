@@ -6,6 +6,7 @@ a moment, a worker and an outcome.  Both languages have the same keys and the sa
 
 from __future__ import annotations
 
+from noonmark.core.told import Told, told
 from noonmark.explain.messages_more import MORE_MESSAGES
 
 LANGUAGES = ("en", "zh")
@@ -362,7 +363,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
 } | MORE_MESSAGES
 
 
-def message(key: str, lang: str, /, **args: object) -> str:
+def message(key: str, lang: str, /, **args: object) -> Told:
     """Return the template of ``key`` in ``lang`` ("en" or "zh"; anything else reads English), filled in."""
     en, zh = MESSAGES[key]
-    return (zh if lang == "zh" else en).format(**args)
+    return told(zh if lang == "zh" else en, **args)

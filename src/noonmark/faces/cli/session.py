@@ -17,7 +17,7 @@ import click
 
 from noonmark.core import times
 from noonmark.core.model import Job, Micros
-from noonmark.core.shown import json_text, shown
+from noonmark.core.shown import Told, json_text, printable, redacted
 from noonmark.explain.find import read_rule
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems, words
@@ -139,7 +139,7 @@ class Session:
         """Refuse ``--now`` where something is done: what is done is done at the store's time."""
         refuse_pretending(self.settings)
 
-    def word(self, key: str, /, **args: object) -> str:
+    def word(self, key: str, /, **args: object) -> Told:
         """Return a text of ``words.py`` in the language of this call."""
         return words.say(key, self.lang, **args)
 
@@ -149,13 +149,13 @@ class Session:
 
     def say(self, text: str) -> None:
         """Print data, without secrets and without what would drive the terminal."""
-        text = shown(text)
+        text = printable(redacted(text))
         click.echo(self._painted(text) if self._colours() else text)
 
     def remark(self, text: str) -> None:
         """Print a remark to stderr, unless asked to be quiet."""
         if not self.settings.quiet:
-            click.echo(shown(text), err=True)
+            click.echo(printable(redacted(text)), err=True)
 
     def emit(self, plain: dict[str, Any], text: Callable[[], str]) -> None:
         """Print one object as JSON, or its text."""
