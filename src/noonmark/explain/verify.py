@@ -37,6 +37,7 @@ from noonmark.explain.expected import Promise, Reign, promises, reigns, worker_p
 from noonmark.explain.find import read_rule
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
+from noonmark.explain.processes import Lives, as_known, processes
 from noonmark.ports.store import Store
 
 PAGE = 1000
@@ -110,6 +111,7 @@ class _Reading:
     rows: list[Occurrence]
     frontiers: dict[tuple[str, str], list[Occurrence]]
     jobs: dict[str, JobRow]
+    processes: Mapping[str, bool] = field(default_factory=dict)  # what this machine's kernel knows of its workers
     epochs: tuple[Epoch, ...] = ()
     known: Known = field(default_factory=dict)
     may_repeat: int = 0
@@ -119,9 +121,20 @@ class _Reading:
     def count(self, job: str, outcome: str) -> None:
         self.outcomes.setdefault(job, Counter())[outcome] += 1
 
+    def is_dead(self, worker: WorkerInfo) -> bool:
+        """True for a worker that ended without saying so: its process is no more, or it is silent and nobody knows."""
+        lives = self.processes.get(worker.id)
+        return worker.ended_at is None and (not worker.is_awake(self.now) if lives is None else not lives)
+
 
 def verify(
-    store: Store, since: Micros, until: Micros | None = None, *, job: str | None = None, witness: Witness | None = None
+    store: Store,
+    since: Micros,
+    until: Micros | None = None,
+    *,
+    job: str | None = None,
+    lives: Lives | None = None,
+    witness: Witness | None = None,
 ) -> Report:
     """Prove the ledger between two instants.
 
@@ -129,6 +142,7 @@ def verify(
         store: where the ledger is.
         since, until: UTC microseconds, both inclusive; ``until`` is at most the store's now, its default.
         job: only this job.
+        lives: says of a worker of the reader's own machine whether its process lives, None for any other.
         witness: says what the workers' journals of the reader's own machine have of ranges that the store lost.
 
     Raises:
@@ -136,10 +150,10 @@ def verify(
     """
     now = store.now()
     until = now if until is None else min(until, now)
-    reading = _read(store, since, until, job, witness)
+    reading = _read(store, since, until, job, lives, witness)
     _prove(store, reading, since, until)
     if reading.problems:  # workers may have moved a row between two reads: only what stays is true
-        again = _read(store, since, until, job, witness)
+        again = _read(store, since, until, job, lives, witness)
         _prove(store, again, since, until)
         before = {_name(problem) for problem in reading.problems}
         again.problems = [problem for problem in again.problems if _name(problem) in before]
@@ -156,14 +170,16 @@ def verify(
         by_job={name: dict(counts) for name, counts in sorted(reading.outcomes.items())},
         problems=tuple(sorted(reading.problems, key=lambda p: (p.kind, p.job, p.at or 0))),
         workers=len(spans),
-        died=sum(1 for w in spans if w.ended_at is None and not w.is_awake(reading.now)),
+        died=sum(1 for worker in spans if reading.is_dead(worker)),
         stale_refused=reading.tallies.stale_refused,
         duplicates_refused=reading.tallies.duplicates_refused,
         may_repeat=reading.may_repeat,
     )
 
 
-def _read(store: Store, since: Micros, until: Micros, job: str | None, witness: Witness | None) -> _Reading:
+def _read(
+    store: Store, since: Micros, until: Micros, job: str | None, lives: Lives | None, witness: Witness | None
+) -> _Reading:
     tallies = store.tallies(revisions=True)
     rows: list[Occurrence] = []
     after: int | None = 0
@@ -181,10 +197,13 @@ def _read(store: Store, since: Micros, until: Micros, job: str | None, witness: 
         last = page[-1].id
     jobs = {row.name: row for row in store.jobs([job] if job is not None else None)}
     epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
+    workers = tuple(store.workers())
+    now, known = store.now(), processes(workers, lives)
     return _Reading(
-        now=store.now(),
+        now=now,
         tallies=tallies,
-        workers=tuple(store.workers()),
+        workers=as_known(workers, known, now),
+        processes=known,
         rows=rows,
         frontiers=frontiers,
         jobs=jobs,

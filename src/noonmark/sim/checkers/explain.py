@@ -54,7 +54,8 @@ class Explain(Watch):
         except Exception as error:
             self.blame("X1", f"why cannot explain r{row.id} of {row.job}: {type(error).__name__}: {error}")
             return
-        if not told.sentence.strip() or "{" in told.sentence:
+        is_unfilled = "{" in told.sentence and "{" not in f"{row.detail[1:]}{row.error}"  # a rule's template has some, too
+        if not told.sentence.strip() or is_unfilled:
             self.blame("X1", f"why says nothing of r{row.id} of {row.job}: {told.sentence!r}")
         if told.outcome == "unknown" and not self.ground.had_quiet:
             return  # nobody was awake, and nobody came back
