@@ -81,7 +81,8 @@ def test_a_moment_that_the_schedule_ran_is_a_duplicate_too(paused: Desk, noonmar
     assert noonmark("run", "tick", "--for", "2026-11-27T12:10").out.endswith(f"(r{done.id})\n")
 
 
-def test_what_was_asked_for_is_told_with_its_moment(paused: Desk, noonmark: Noonmark) -> None:
+@pytest.mark.usefixtures("paused")
+def test_what_was_asked_for_is_told_with_its_moment(noonmark: Noonmark) -> None:
     run = noonmark("run", "tick", "--for", PAUSED_AT, "--json").plain["runs"][0]
     assert (run["business_date"], run["occurrence"]) == ("2026-11-27", "2026-11-27T12:05:00+08:00")
     dry = noonmark("run", "tick", "--for", PAUSED_AT, "--dry-run", "--json").plain["runs"][0]
@@ -130,7 +131,8 @@ def test_a_job_without_moments_has_none_to_ask_for(desk: Desk, noonmark: Noonmar
     assert noonmark("run", "ask", "--for", "2026-11-26").code == 0, "a date it may well be about"
 
 
-def test_the_command_that_why_offers_means_the_same_moment(paused: Desk, noonmark: Noonmark) -> None:
+@pytest.mark.usefixtures("paused")
+def test_the_command_that_why_offers_means_the_same_moment(noonmark: Noonmark) -> None:
     told = noonmark("why", "tick", "--at", PAUSED_AT).out
     assert f"noonmark run tick --for {PAUSED_AT}" in told
 

@@ -242,6 +242,10 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("--grace: {error}", "", "write a length: --grace 30s"),
         ("--grace：{error}", "", "请写时长：--grace 30s"),
     ),
+    "bad_worker_name": (
+        ("--name: {error}", "", "give it a short one: --name w1"),
+        ("--name：{error}", "", "请给短名字：--name w1"),
+    ),
     "bad_for": (
         ("--for {text!r} is neither a date nor a time", "", "write 2026-11-28 or 2026-11-28T18:30"),
         ("--for {text!r} 既不是日期也不是时间", "", "请写 2026-11-28 或 2026-11-28T18:30"),
