@@ -191,8 +191,8 @@ def row_for_call(
         due_at: UTC microseconds; for a backfill the moment it fills, which starts at ``now``.
         key: the key itself; None renders the job's template.
         now: store time, by which MANUAL and BACKFILL meet the window of today.
-        business_date: the date the work is about; default that of ``due_at`` by the rule.
-        moment: the moment of the schedule that a MANUAL row stands for, with its date and key; it starts at ``due_at``.
+        business_date: the date the work is about; default that of ``due_at`` by the rule, or of the moment.
+        moment: the moment of the schedule that a MANUAL row stands for; it starts at ``due_at`` all the same.
         subject: which of the job's subjects.
 
     Raises:
@@ -200,22 +200,20 @@ def row_for_call(
     """
     by_person = origin in (Origin.MANUAL, Origin.BACKFILL)
     filled = moment_at(job, due_at) if origin is Origin.BACKFILL else None
-    moment = moment or filled
-    scheduled = moment.at if moment else due_at
-    date = business_date or (moment.business_date if moment else times.business_date(due_at, job.tz, job.business_date))
-    values = subject_values(job, subject)
+    moment = moment or filled or _this_moment(job, due_at)
+    date, values = business_date or moment.business_date, subject_values(job, subject)
     call = f"{_CALLS.get(origin, 'l')}:{request_id}"
-    bound = _call_names(job, call, date, scheduled, subject, params)
+    bound = _call_names(job, call, date, moment.at, subject, params)
     start = now if origin is Origin.BACKFILL else due_at
     not_before, not_after = _window_today(job, start) if by_person else _window(job, due_at)
     return NewOccurrence(
         job=job.name,
         identity=filled.identity if filled else call,
         key=_call_key(job, key, bound, params),
-        scheduled_for=scheduled,
+        scheduled_for=moment.at,
         due_at=start,
         subject=subject,
-        nominal=moment.nominal if moment else times.nominal_text(due_at, job.tz),
+        nominal=moment.nominal,
         business_date=date,
         not_before=not_before,
         not_after=not_after,
@@ -230,6 +228,12 @@ def row_for_call(
         actor=actor,
         note=note,
     )
+
+
+def _this_moment(job: Job, at: Micros) -> Moment:
+    """Return a moment that is nobody's but the caller's."""
+    date = times.business_date(at, job.tz, job.business_date)
+    return Moment(at=at, identity="", nominal=times.nominal_text(at, job.tz), business_date=date)
 
 
 def _call_names(

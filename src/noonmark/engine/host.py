@@ -41,9 +41,10 @@ def this_worker(clock: Clock, *, name: str, jobs: tuple[str, ...], version: str 
     """
     check_worker_name(name)
     host, pid = socket.gethostname(), os.getpid()
+    ours = name or host[:WORKER_NAME_LIMIT]
     return WorkerInfo(
-        id=f"{name or host[:WORKER_NAME_LIMIT]}-{pid}-{secrets.token_hex(4)}",
-        name=name or f"{host}-{pid}",
+        id=f"{ours}-{pid}-{secrets.token_hex(4)}",
+        name=name or f"{ours}-{pid}",
         host=host,
         pid=pid,
         process_started=process_started(pid),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from calling import Noonmark
 from desk import DIGEST, Desk, at
@@ -158,3 +160,15 @@ def test_a_minute_in_which_a_job_is_due_more_than_once_is_not_guessed_at() -> No
 def test_the_ends_of_the_calendar_are_dates_like_others(day: str) -> None:
     assert meant(DIGEST, day, at("2026-11-02T00:00:00")).business_date == day
     assert for_text(EVERY_SECOND, at("2026-11-27T18:30:00"), day) == "2026-11-27T10:30"
+
+
+@pytest.mark.parametrize("job", ["tick", "nobody"])
+def test_an_app_that_was_typed_is_looked_at_before_the_store_is(
+    desk: Desk, noonmark: Noonmark, job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del desk
+    monkeypatch.chdir(tmp_path)
+    folder = noonmark("run", job, "--app", ".")
+    assert (folder.code, folder.out) == (2, "")
+    assert ". is a folder, not a file" in folder.err
+    assert noonmark("run", job, "--app", "no/such.py").code == 5

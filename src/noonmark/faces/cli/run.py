@@ -25,6 +25,7 @@ from noonmark.explain.find import the_job
 from noonmark.explain.meant import Meant, NotMeant, meant
 from noonmark.explain.render import ASCII_MARKS, MARKS, check_lines, stamp
 from noonmark.faces.cli import problems
+from noonmark.faces.cli.apps import load_app
 from noonmark.faces.cli.declared import readable
 from noonmark.faces.cli.params import check_params, missing_told, read_params, remark_unchecked
 from noonmark.faces.cli.session import Command, Session, session
@@ -65,13 +66,14 @@ def run(
     if again and not reason:
         raise problems.Trouble("again_reason")
     given = read_params(params)
+    named = ctx.get_parameter_source("app") is ParameterSource.COMMANDLINE
+    rules = load_app(app).rules if named and app is not None else None  # what was typed is looked at first
     with session(ctx) as here:
         if not dry_run:
             here.refuse_pretending()
         job_row = the_job(here.store, job)
         rule = readable(job_row)
-        named = ctx.get_parameter_source("app") is ParameterSource.COMMANDLINE
-        checked = check_params(here, rule, given, app, must_declare=named)
+        checked = check_params(here, rule, given, app, rules)
         when = Meant() if asked is None else _meant(here, rule, asked)
         rows = _rows(here, rule, job_row, when, given, again=again, reason=reason)
         if not checked:
@@ -85,8 +87,16 @@ def _meant(here: Session, rule: Job, text: str) -> Meant:
     try:
         return meant(rule, text, here.now, here.zone(""))
     except NotMeant as error:
-        code = problems.USAGE if error.name == "bad_for" else problems.NOT_FOUND
-        raise problems.Trouble(error.name, code=code, **error.args_told) from None
+        raise problems.Trouble(error.name, code=_NOT_MEANT[error.name], **error.args_told) from None
+
+
+_NOT_MEANT = {
+    "bad_for": problems.USAGE,
+    "no_moments": problems.NOT_FOUND,
+    "no_such_moment": problems.NOT_FOUND,
+    "moment_to_come": problems.NOT_FOUND,
+    "several_moments": problems.NOT_FOUND,
+}
 
 
 def _rows(
