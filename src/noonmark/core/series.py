@@ -217,8 +217,7 @@ def row_for_call(
         business_date=date,
         not_before=not_before,
         not_after=not_after,
-        # A person asks for it now, however late that is.
-        expires_at=None if by_person else _explicit_limit(job, due_at),
+        expires_at=None if by_person else _explicit_limit(job, due_at),  # a person asks for it now, however late
         origin=origin,
         gated=_gated(job),
         claim=True,
