@@ -172,3 +172,12 @@ def test_an_app_that_was_typed_is_looked_at_before_the_store_is(
     assert (folder.code, folder.out) == (2, "")
     assert ". is a folder, not a file" in folder.err
     assert noonmark("run", job, "--app", "no/such.py").code == 5
+
+
+@pytest.mark.parametrize("json", [(), ("--json",)])
+def test_a_zone_that_is_none_is_refused_before_anything_is_asked_for(
+    desk: Desk, noonmark: Noonmark, json: tuple[str, ...]
+) -> None:
+    before = desk.store.occurrences(Query(job="tick"))
+    assert noonmark("--tz", "Nowhere/Land", "run", "tick", *json).code == 2
+    assert desk.store.occurrences(Query(job="tick")) == before

@@ -20,6 +20,7 @@ from noonmark.core.model import (
     Query,
     State,
 )
+from noonmark.core.told import Told, joined, key_told
 from noonmark.explain.evidence import replay
 from noonmark.explain.find import the_job
 from noonmark.explain.meant import Meant, NotMeant, meant
@@ -155,12 +156,13 @@ def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *
         "would_run": all(decision.event is Event.START for _, decision in decisions),
         "runs": [_plain(here, rule, row, decision) for row, decision in decisions],
     }
-    here.emit(plain, lambda: "\n".join(_decision_text(here, rule, row, decision) for row, decision in decisions))
+    here.emit(plain, lambda: joined(_decision_text(here, rule, row, decision) for row, decision in decisions))
     here.remark(here.word("nothing_started"))
     return problems.OK if plain["would_run"] else problems.REFUSED
 
 
 def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -> int:
+    zone = here.zone(rule.tz)  # refused, if it is none, before anything is done
     added = here.store.add(here.request_id(), rows)
     refused = [(row, answer) for row, answer in zip(rows, added, strict=True) if answer.outcome != "added"]
     plain = {
@@ -169,16 +171,16 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
         "runs": [
             {
                 "id": answer.id,
-                "key": row.key,
+                "key": key_told(row.job, row.key),
                 "outcome": answer.outcome,
                 "duplicate_of": answer.duplicate_of,
                 "business_date": row.business_date,
-                "occurrence": stamp(row.scheduled_for, here.zone(rule.tz)),
+                "occurrence": stamp(row.scheduled_for, zone),
             }
             for row, answer in zip(rows, added, strict=True)
         ],
     }
-    here.emit(plain, lambda: "\n".join(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
+    here.emit(plain, lambda: joined(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
     if refused:
         here.remark(here.word("run_again"))
         return problems.REFUSED
@@ -196,7 +198,7 @@ _HELD = {State.SUCCESS: "held_done", State.FAILED_MANUAL: "held_person"}
 
 def _answer_text(here: Session, rule: Job, row: NewOccurrence, answer: Added) -> str:
     if answer.outcome == "added":
-        return here.word("asked_for", number=answer.id, key=row.key)
+        return here.word("asked_for", number=answer.id, key=key_told(row.job, row.key))
     number = answer.duplicate_of or answer.id
     found = here.store.occurrences(Query(ids=(number,)))
     voice = here.voice(rule.tz)
@@ -206,7 +208,9 @@ def _answer_text(here: Session, rule: Job, row: NewOccurrence, answer: Added) ->
         state, held = phrasing.state(holder.state, here.lang), _HELD.get(holder.state, "held_there")
         if holder.ended_at is not None:
             when = voice.say("duplicate_when", at=voice.moment(holder.ended_at))
-    return here.word("run_refused", key=row.key, held=here.word(held, state=state), when=when, number=number)
+    return here.word(
+        "run_refused", key=key_told(row.job, row.key), held=here.word(held, state=state), when=when, number=number
+    )
 
 
 def _decision_text(here: Session, rule: Job, row: NewOccurrence, decision: Decision) -> str:
@@ -217,13 +221,15 @@ def _decision_text(here: Session, rule: Job, row: NewOccurrence, decision: Decis
     marks = MARKS if here.unicode else ASCII_MARKS
     lines = check_lines([(c.name, c.passed, c.wanted, c.seen) for c in decision.checks], here.lang, marks)
     zone = voice.say("head_zone", zone=voice.zone)
-    return "\n".join([here.word("would", job=rule.name, key=row.key, verdict=verdict), *lines, f"  {zone}"])
+    return joined(
+        [here.word("would", job=rule.name, key=key_told(row.job, row.key), verdict=verdict), *lines, Told(f"  {zone}")]
+    )
 
 
 def _plain(here: Session, rule: Job, row: NewOccurrence, decision: Decision) -> dict[str, Any]:
     voice = here.voice(rule.tz)
     return {
-        "key": row.key,
+        "key": key_told(row.job, row.key),
         "business_date": row.business_date,
         "occurrence": stamp(row.scheduled_for, voice.zone),
         "decision": decision.verdict.value,
