@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from noonmark.core import wellformed
@@ -36,6 +35,7 @@ from noonmark.core.model import (
     Taken,
     Tallies,
     WorkerInfo,
+    changed,
 )
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
 from noonmark.ports.archive import Import, Page
@@ -171,7 +171,7 @@ class MemoryStore:
             known = self._tables.workers.get(worker.id)
             started_at = known.started_at if known is not None else worker.started_at or now
             ended_at = now if worker.ended_at is not None else None
-            self._tables.workers[worker.id] = replace(
+            self._tables.workers[worker.id] = changed(
                 worker, started_at=started_at, seen_at=now, until=now + ttl, ended_at=ended_at
             )
             return now
@@ -205,7 +205,7 @@ class MemoryStore:
                 return False
             notes = self._tables.notes.setdefault(occurrence_id, {})
             if note.kind == "progress" or (note.kind, note.name) not in notes:
-                notes[(note.kind, note.name)] = replace(note, fence=fence, at=now)
+                notes[(note.kind, note.name)] = changed(note, fence=fence, at=now)
             return True
 
     # -- the reads ----------------------------------------------------------------------------
