@@ -18,7 +18,7 @@ PLANTS_BUGS = "sim/exhaustive/mutants.py"
 COMPILED_FROM_OWN_FIELDS = frozenset(
     {"stores/sqlite/rows.py", "stores/postgres/rows.py", "stores/redis/wire.py", "core/model/quick.py"}
 )
-"""They write out the assignments of a value; the text is made of our own dataclasses' field names, before any store is open."""
+"""They write out the assignments of a value; the text is made of the field names of our own dataclasses, nothing else."""
 RUNS_THE_JOBS_OWN_SCRIPT = frozenset({"engine/child.py"})
 """A job declared in a script is found by running that very script, as its worker did."""
 
