@@ -3,11 +3,16 @@
 A server that comes as a wheel is required: a test that wants it and does not find it fails, with the remedy.  Second
 versions come from the system's packages: a test marked ``server("redis", "second")`` runs where there is one, and the
 end of the run names what was missing.  With NOONMARK_SERVERS=all they are required, too.
+
+A test marked ``long(seconds)`` is among the first to begin, so that nobody waits for it at the end; long tests of one file
+stay on one worker, one after another.
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
+import itertools
 import os
 import signal
 import tempfile
@@ -34,9 +39,58 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", 'server(kind, which): runs where that server is; which = "second" is no wheel\'s'
     )
+    config.addinivalue_line("markers", "long(seconds): takes about so long, most of it waiting, and begins first")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection() -> None:
+    gc.disable()  # twenty thousand tests are made, none is garbage; looking for some is a quarter of the work
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+    gc.freeze()  # nor is any of it worth looking at again while they run
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Put the long tests first, once everybody else has said in which order to run."""
+    _skip_without_servers(items)
+    yield
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > 1:
+        items[:] = _long_first(items, workers)
+
+
+def _long_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Return the same tests in an order in which each worker begins with about as many seconds of long ones.
+
+    ``--dist worksteal`` gives each worker an equal share of the list, and takes from the end of a share what another does.
+    """
+    lengths: dict[Path, float] = {}
+    long: dict[Path, list[pytest.Item]] = {}
+    rest: list[pytest.Item] = []
+    for item in items:
+        mark = item.get_closest_marker("long")
+        if mark is None:
+            rest.append(item)
+            continue
+        lengths[item.path] = lengths.get(item.path, 0.0) + mark.args[0]
+        long.setdefault(item.path, []).append(item)
+    shares: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    seconds = [0.0] * workers
+    for path in sorted(long, key=lambda path: (-lengths[path], str(path))):
+        least = seconds.index(min(seconds))
+        shares[least] += long[path]
+        seconds[least] += lengths[path]
+    left, unshared = iter(rest), len(items)
+    for place, share in enumerate(shares):
+        size = unshared // (workers - place)
+        share += itertools.islice(left, max(0, size - len(share)))
+        unshared -= len(share)
+    return [item for share in shares for item in share]
+
+
+def _skip_without_servers(items: list[pytest.Item]) -> None:
     if ALL_ARE_REQUIRED:
         return
     for item in items:

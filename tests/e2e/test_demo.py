@@ -71,6 +71,7 @@ def all_end(pids: list[int], *, within: float) -> bool:
     return True
 
 
+@pytest.mark.long(48)
 @pytest.mark.timeout(240)
 def test_the_demo_kills_a_worker_and_proves_that_nothing_was_lost(tmp_path: Path) -> None:
     demo = start(tmp_path)

@@ -66,6 +66,7 @@ def demo(folder: Path, url: str, *options: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.long(48)
 @pytest.mark.timeout(240)
 def test_the_demo_plays_on_a_server_and_touches_nothing_else(
     place: tuple[str, servers.Redis | servers.Postgres], tmp_path: Path
@@ -127,6 +128,7 @@ def own_postgres() -> Iterator[servers.Postgres]:
         yield postgres
 
 
+@pytest.mark.long(54)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", ["redis", "postgres"])
 def test_a_server_that_goes_away_and_comes_back_costs_the_demo_nothing(

@@ -11,6 +11,7 @@ from lockpauses import available, run_all, table
 PAUSES = 20
 
 
+@pytest.mark.long(30)
 @pytest.mark.timeout(150)
 def test_fenced_updates_survive_pauses_of_their_holders_whatever_the_kind_of_lock() -> None:
     kinds = available()

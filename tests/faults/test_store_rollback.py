@@ -54,6 +54,20 @@ def lose_what_was_sent(office: Office, *, state: str = "state") -> None:
     office.reopen()
 
 
+def come_back_without(office: Office, *numbers: int) -> None:
+    """Let mails be asked for and sent, and the store forget all of that; a worker that remembers has proved it."""
+    office.send(99, delay="1h")
+    office.place.keep()
+    office.worker()
+    office.send(*numbers)
+    office.done(*numbers)
+    office.stop()
+    office.place.put_back()
+    office.reopen()
+    office.worker()
+    wait_for(lambda: len(office.epochs()) == 1, what="the rollback on record")
+
+
 def test_a_blind_worker_repeats_what_its_store_forgot_and_nothing_says_so(office: Office) -> None:
     lose_what_was_sent(office, state="none")
     office.worker("none")
@@ -237,16 +251,7 @@ def test_a_folder_that_cannot_be_written_makes_the_worker_blind_and_says_so(offi
 
 
 def test_who_asks_again_for_what_was_lost_is_held_where_a_journal_knows_that_it_ran(office: Office) -> None:
-    office.send(99, delay="1h")
-    office.place.keep()
-    office.worker()
-    office.send(3)
-    office.done(3)
-    office.stop()
-    office.place.put_back()
-    office.reopen()
-    office.worker()
-    wait_for(lambda: len(office.epochs()) == 1, what="the rollback on record")
+    come_back_without(office, 3)
     office.send(3, 4)
     office.sent(3, 4)
     office.holds(3)
@@ -256,16 +261,7 @@ def test_who_asks_again_for_what_was_lost_is_held_where_a_journal_knows_that_it_
 
 
 def test_who_asks_again_for_what_was_lost_is_done_by_the_journal_or_by_a_word(office: Office) -> None:
-    office.send(99, delay="1h")
-    office.place.keep()
-    office.worker()
-    office.send(3, 4)
-    office.done(3, 4)
-    office.stop()
-    office.place.put_back()
-    office.reopen()
-    office.worker()
-    wait_for(lambda: len(office.epochs()) == 1, what="the rollback on record")
+    come_back_without(office, 3, 4)
     office.send(3, 4)
     office.holds(3, 4)
     file = str(office.folder / "ledger.jsonl")

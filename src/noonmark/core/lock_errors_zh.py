@@ -12,12 +12,12 @@ LOCK_ERRORS: tuple[tuple[str, str], ...] = (
     (r"it did not answer in time and is asked again in a few seconds", "没有及时应答，几秒后再次询问"),
     (r"no answer within (\S+) s", r"\1 秒内没有应答"),
     (
-        r"(\S+) does not answer: (.+[?!]) Whether the lock was taken is unknown; it frees itself\.",
-        r"\1 没有应答：\2 不知是否已取得锁；它会自行释放。",
+        r"(\S+) does not answer: (.+[?!]) It may have been done all the same; a lock frees itself after its ttl\.",
+        r"\1 没有应答：\2 所求之事可能已经完成；锁在 ttl 之后会自行释放。",
     ),
     (
-        r"(\S+) does not answer: (.+?)\.? Whether the lock was taken is unknown; it frees itself\.",
-        r"\1 没有应答：\2。不知是否已取得锁；它会自行释放。",
+        r"(\S+) does not answer: (.+?)\.? It may have been done all the same; a lock frees itself after its ttl\.",
+        r"\1 没有应答：\2。所求之事可能已经完成；锁在 ttl 之后会自行释放。",
     ),
     (
         r"(\S+) does not answer: an earlier call with this token is still under way\.",

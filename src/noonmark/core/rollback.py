@@ -23,6 +23,7 @@ from noonmark.core.model import (
     Decision,
     Event,
     Fact,
+    Gates,
     Job,
     Micros,
     Occurrence,
@@ -367,13 +368,13 @@ def flagged(decision: Decision, job: Job, row: Occurrence, fact: Fact | None) ->
     )
 
 
-def needs_look(code: str) -> bool:
+def needs_look(code: str, gates: Gates | None) -> bool:
     """Return True for what a decision about a row of a lost range says: ``take`` must not start that row by itself.
 
-    A held one wakes whenever a rollback is written, and a retry of one that was started may be a repeat, too, but take
-    knows nothing of rollbacks.
+    A held one wakes whenever a rollback is written; one that waits for something else, and a retry of one that was
+    started, may be a repeat, too; but take knows nothing of rollbacks.
     """
-    return code in ("held_rollback", "restored_epoch")
+    return code in ("held_rollback", "restored_epoch") or (gates is not None and FACT in gates.facts)
 
 
 def check(job: Job, row: Occurrence, fact: Fact) -> Check:

@@ -12,11 +12,19 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
 from typing import Any
 
 HIDDEN = "***"
 DEPTH_LIMIT = 50
 """Values nested deeper than this are hidden whole: nobody reads them, and nobody can say what is in them."""
+
+
+class Told(str):
+    """Text of ours in which the words of others were looked over one by one: it is not searched again (``told.py``)."""
+
+    __slots__ = ()
+
 
 # --- signs that say the same -----------------------------------------------------------------------
 
@@ -51,41 +59,14 @@ def _small(text: str) -> str:
 # --- names of secrets ------------------------------------------------------------------------------
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[\u3400-\u9fff]+")
-_SECRET_WORDS = frozenset(
-    [
-        "password",
-        "passwd",
-        "passphrase",
-        "pwd",
-        "secret",
-        "token",
-        "apikey",
-        "authorization",
-        "auth",
-        "credential",
-        "cookie",
-    ]
-)
+_SECRET_WORDS = (
+    "password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "authorization",
+    "auth", "credential", "cookie",
+)  # fmt: skip
 _CHINESE = (
-    *(
-        "密码",
-        "密碼",
-        "口令",
-        "密钥",
-        "密鑰",
-        "密匙",
-        "金钥",
-        "金鑰",
-        "令牌",
-        "私钥",
-        "私鑰",
-        "凭证",
-        "憑證",
-        "凭据",
-        "憑據",
-    ),
-    *("授权码", "授權碼", "通行码", "通行碼", "秘钥", "秘鑰"),
-)
+    "密码", "密碼", "口令", "密钥", "密鑰", "密匙", "金钥", "金鑰", "令牌", "私钥", "私鑰", "凭证", "憑證", "凭据", "憑據",
+    "授权码", "授權碼", "通行码", "通行碼", "秘钥", "秘鑰",
+)  # fmt: skip
 _CHINESE_NAME = re.compile(rf"(?:{'|'.join(_CHINESE)})[是为為值串]?\Z")
 """The word itself, or what asks for its value; a name that goes on (令牌数, 密码错误) speaks of something else."""
 _PLURALS = frozenset(f"{word}s" for word in _SECRET_WORDS)
@@ -100,7 +81,12 @@ def is_secret_name(name: str) -> bool:
 
 def _kind_of(name: str) -> str:
     """Return "whole" where the name is that of a secret, "part" where it speaks of one (token_count), else ""."""
-    words = [word.lower() for word in _WORDS.findall(_plain(name[-200:]))]
+    return _kind_of_end(name[-200:])
+
+
+@lru_cache(maxsize=512)
+def _kind_of_end(name: str) -> str:
+    words = [word.lower() for word in _WORDS.findall(_plain(name))]
     found = ""
     for index, word in enumerate(words):
         is_last = index == len(words) - 1
@@ -132,6 +118,8 @@ def redacted_value(value: Any, *, depth: int = 0) -> Any:
     """Return a JSON value with every secret in it replaced by ``***``, however deep; other values as they are."""
     if isinstance(value, str):
         return redacted(value)
+    if isinstance(value, (int, float)) or value is None:
+        return value
     if depth >= DEPTH_LIMIT and isinstance(value, (Mapping, list, tuple)):
         return HIDDEN
     if isinstance(value, Mapping):
@@ -160,8 +148,9 @@ def _redacted_items(items: list[Any] | tuple[Any, ...], depth: int) -> list[Any]
 _ESCAPED = "|".join("".join(rf"\\{{1,4}}u{ord(sign):04x}" for sign in word) for word in _CHINESE)
 """As JSON writes it where only ASCII may stand."""
 _SIGNS = "".join(sorted({word[0] for word in _CHINESE}))
+_ROOT_WORDS = ("pass", "pwd", "secret", "token", "auth", "credential", "cookie")
 _ROOT = re.compile(
-    rf"(?=[pstack{_SIGNS}\\])(?:pass|pwd|secret|token|auth|credential|cookie|(?<=[\w.-])key"
+    rf"(?=[pstack{_SIGNS}\\])(?:{'|'.join(_ROOT_WORDS)}|(?<=[\w.-])key"
     rf"|(?=[{_SIGNS}])(?:{'|'.join(_CHINESE)})|(?=\\)(?:{_ESCAPED}))"
 )
 """Every line of a log is searched with it: what it may begin with stands in front, which makes it ten times as quick."""
@@ -194,15 +183,68 @@ _SHAPES = re.compile(
     r")"
 )
 _SHAPE_MARKS = (
-    *("sk-", "k_live_", "k_test_", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"),
-    *("xox", "AIza", "hf_", "npm_", "pypi-", "eyJ"),
-)
+    "sk-", "sk_live_", "rk_live_", "sk_test_", "rk_test_", "AKIA", "ASIA", "ghp_", "gho_", "ghu_",
+    "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "AIza", "hf_", "npm_", "pypi-", "eyJ",
+)  # fmt: skip
 _BEARER = re.compile(r"\b(bearer\s{1,3})[\w.~+/=-]{8,4000}", re.IGNORECASE)
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL)
 
 
+# --- a quick look first ----------------------------------------------------------------------------
+
+_LOOK_LIMIT = 400
+"""Longer texts are searched at once: what is remembered of texts stays small."""
+_NO_MARK = b"0123456789bcdefqvBCDEFQV"
+"""What tells the line of one run from that of the next, a number or an id in hex, and no mark of a secret needs."""
+
+
+def _look(text: str) -> bytes:
+    """Return what of a text decides whether it can hold a secret: the same for all lines that differ in numbers only."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _NO_MARK)
+
+
+_NO_MARK_SIGNS = dict.fromkeys(_NO_MARK)
+
+
+@cache
+def _marks() -> Callable[[str], re.Match[str] | None]:
+    """What begins every secret that is found, as it reads in a look; a mark of nothing but such signs is everywhere."""
+    roots, shapes = (
+        "|".join(re.escape(mark.translate(_NO_MARK_SIGNS)) for mark in marks)
+        for marks in ((*_ROOT_WORDS, *_CHINESE, "bearer", "-----begin"), _SHAPE_MARKS)
+    )
+    return re.compile(rf"{roots}|[\w.-]ky|\\u|://[^@]*@|(?<![A-Za-z0-9])(?:{shapes})").search
+
+
+@lru_cache(maxsize=512)
+def _is_harmless(word: bytes) -> bool:
+    """True where a word of a look has no mark of a secret in it; no mark has a space."""
+    plain = _plain(word.decode("utf-8", "surrogatepass")).translate(_NO_MARK_SIGNS)
+    return _marks()(f"{_small(plain)} {plain}") is None
+
+
+@lru_cache(maxsize=512)
+def _is_plain(look: bytes) -> bool:
+    return all(map(_is_harmless, look.split()))
+
+
+@lru_cache(maxsize=512)
+def _is_plain_line(look: bytes) -> bool:
+    """Say of a look that one line, nothing hidden in it and nothing written out, is what may be shown."""
+    return _is_plain(look) and look.decode("utf-8", "surrogatepass").isprintable()
+
+
 def redacted(text: str) -> str:
     """Return the text with credentials, keys of well-known shapes and the values of secret names replaced by ``***``."""
+    if isinstance(text, Told):
+        return text
+    if text[:1] not in ("{", "[") and len(text) <= _LOOK_LIMIT and _is_plain(_look(text)):
+        return text
+    return _searched(text)
+
+
+def _searched(text: str) -> str:
+    """Return the text redacted, by searching all of it."""
     if text[:1] in ("{", "["):
         try:
             plain = json.loads(text)
@@ -304,12 +346,21 @@ def shown(text: str) -> str:
 
 def shown_line(text: str) -> str:
     """Return the text as one line that people and logs may see."""
+    if isinstance(text, Told):
+        return Told(one_line(text))
+    if text[:1] not in ("{", "[") and len(text) <= _LOOK_LIMIT and _is_plain_line(_look(text)):
+        return text
     return one_line(redacted(text))
+
+
+_ENCODERS = [json.JSONEncoder(ensure_ascii=ascii_only, default=str) for ascii_only in (False, True)]
 
 
 def json_text(value: Any, *, ascii_only: bool = False) -> str:
     """Return JSON for people and programs: secrets hidden, and no character in it drives the terminal it lands on."""
-    text = json.dumps(redacted_value(value), ensure_ascii=ascii_only, default=str)
+    text = _ENCODERS[ascii_only].encode(redacted_value(value))
+    if text.isascii() and "\x7f" not in text:  # JSON writes the others out itself
+        return text
     return _DRIVES.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 

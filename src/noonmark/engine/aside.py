@@ -1,6 +1,7 @@
 """Decisions that no rule makes: rows put aside because this worker, or this version, can do nothing with them.
 
-Rule of the file: each one parks, with a reason and a moment to look again.
+Rule of the file: each one parks, with a reason and a moment to look again; whatever parks a row that may have run in
+what the store lost, the rollbacks are among what was seen.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from noonmark.core.model import MINUTE, SECOND, Decision, Event, JobRow, Micros, Occurrence, Verdict
+from noonmark.core import rollback
+from noonmark.core.model import MINUTE, SECOND, Decision, Event, Fact, JobRow, Micros, Occurrence, Verdict
 
 NO_HANDLER_RECHECK: Micros = 15 * SECOND
 ENDED_RECHECK: Micros = MINUTE
@@ -50,3 +52,10 @@ def broken(error: Exception, now: Micros) -> Decision:
         detail={"error": f"{type(error).__name__}: {error}"[:300]},
         recheck_at=now + NO_HANDLER_RECHECK,
     )
+
+
+def seen_by(decision: Decision, row: Occurrence, lost: Fact | None) -> dict[str, int]:
+    """Return the facts that a decision saw, with the rollbacks (``lost``) where a row of a lost range waits."""
+    if lost is None or decision.event is not Event.PARK or rollback.epoch_of(row, lost) is None:
+        return dict(decision.seen)
+    return {**decision.seen, lost.name: lost.version}

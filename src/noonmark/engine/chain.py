@@ -106,7 +106,7 @@ class ChainedStore:
         fact = self._store.facts([rollback.FACT])[rollback.FACT]
         unreleased = tuple(epoch for epoch in rollback.epochs_of(fact.value) if epoch.released_at is None)
         if self._proves and self._folder.root is not None and unreleased != self._unreleased:
-            self._lost = witnessing.lost_successes(self._folder.root, self._guard.store_id(), unreleased)
+            self._lost = witnessing.lost_successes([self._folder.root], self._guard.store_id(), unreleased)
             self._unreleased = unreleased
         return rollback.lost_until(fact)
 

@@ -246,8 +246,8 @@ class Looker:
                 fact = pause_fact(case.job_row)
                 case.known[fact.name] = fact
         waiting = [case for case in cases if case.decision is None]
-        lost = await self._lost_for(waiting)
-        for case in waiting:
+        lost = await self._lost_for(cases)
+        for case in cases:
             case.known |= lost
         while waiting:
             needs: set[str] = set()
@@ -334,7 +334,7 @@ class Looker:
     def _settlement(self, case: Case) -> Settlement:
         decision, row = case.decision, case.row
         assert decision is not None
-        seen = dict(decision.seen)
+        seen = aside.seen_by(decision, row, case.known.get(rollback.FACT))
         gates = None
         if case.job is not None and case.job_row is not None:
             starts = decision.event in _STARTS

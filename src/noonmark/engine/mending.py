@@ -27,20 +27,31 @@ _OPEN = frozenset({State.PENDING, State.RUNNING, State.FAILED_RETRYING})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """The rollbacks of a namespace, the rows that they hold, and its writers."""
+    """The rollbacks of a namespace, the rows that they hold, and its writers.
+
+    ``unseen``: rows that may have run in a lost range and that no worker has looked at since; a look holds them.
+    """
 
     epochs: tuple[Epoch, ...]
     held: tuple[Occurrence, ...]
     writers: tuple[Writer, ...]
+    unseen: tuple[Occurrence, ...] = ()
 
 
 def overview(store: Store) -> Overview:
     """Read what was lost, what is held, who proved and who is blind."""
-    fact = store.facts([rollback.FACT])[rollback.FACT]
     writers: Sequence[Writer] = ()
     if Capability.PROVES in store.capabilities:
         writers = cast("Guarded", store).writers()
-    return Overview(epochs=rollback.epochs_of(fact.value), held=tuple(held_rows(store)), writers=tuple(writers))
+    found = epochs(store)
+    rows = _in_range(store, found, None) if any(epoch.released_at is None for epoch in found) else ()
+    unseen = tuple(row for row in rows if row.code != "held_rollback")
+    return Overview(epochs=found, held=tuple(held_rows(store)), writers=tuple(writers), unseen=unseen)
+
+
+def epochs(store: Store) -> tuple[Epoch, ...]:
+    """Read the rollbacks, oldest first."""
+    return rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
 
 
 def held_rows(store: Store, job: str | None = None) -> Iterator[Occurrence]:
@@ -65,12 +76,17 @@ class Released:
     """How many rows were let go or marked, and what was not.
 
     ``left``: rows that a worker has to look at first (call again).  ``added``: rollbacks that were proved, or that grew,
-    while these were let go; what they hold is held.
+    while these were let go; what they hold is held.  ``rollbacks``: those that were let go, of one job or of all;
+    ``over``: those that hold nothing of any job any more since this call.  ``is_all_over``: no rollback is open now, so the
+    alert is closed.
     """
 
     rows: int
     left: tuple[int, ...]
     added: tuple[int, ...] = ()
+    rollbacks: tuple[int, ...] = ()
+    over: tuple[int, ...] = ()
+    is_all_over: bool = False
 
 
 def release(
@@ -92,7 +108,8 @@ def release(
     shown = tuple(epoch for epoch in known if not epoch.is_released(job))
     if not shown:
         is_over = _let_all_go(store, new_request, known, actor=actor, reason=reason)
-        return Released(rows=0, left=()) if is_over else None
+        over = tuple(epoch.number for epoch in known)
+        return Released(rows=0, left=(), over=over, is_all_over=True) if is_over else None
     named = releasing.shown(shown)
     done, left = 0, []
     for row in list(_concerned(store, shown, job or None, as_done=as_done)):
@@ -105,11 +122,22 @@ def release(
             left.append(row)
     added = _added(shown, _unreleased(store, job))
     left = [row for row in left if not any(epoch.holds(row) for epoch in added)]
+    gone: tuple[int, ...] = ()
     if not left:
         store.act(new_request(), Act(kind="release", actor=actor, reason=reason, job=job or None, epochs=named))
         added = _added(shown, _unreleased(store, job))
         _let_all_go(store, new_request, known, actor=actor, reason=reason)
-    return Released(rows=done, left=tuple(row.id for row in left), added=tuple(epoch.number for epoch in added))
+        still = {epoch.number for epoch in _unreleased(store, job)}
+        gone = tuple(epoch.number for epoch in shown if epoch.number not in still)
+    still = {epoch.number for epoch in _unreleased(store)}
+    return Released(
+        rows=done,
+        left=tuple(row.id for row in left),
+        added=tuple(epoch.number for epoch in added),
+        rollbacks=gone,
+        over=tuple(epoch.number for epoch in known if epoch.number not in still),
+        is_all_over=not still,
+    )
 
 
 def _let_all_go(
@@ -124,8 +152,7 @@ def _let_all_go(
 
 
 def _unreleased(store: Store, job: str = "") -> tuple[Epoch, ...]:
-    epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
-    return tuple(epoch for epoch in epochs if not epoch.is_released(job))
+    return tuple(epoch for epoch in epochs(store) if not epoch.is_released(job))
 
 
 def _added(shown: Sequence[Epoch], now: Sequence[Epoch]) -> tuple[Epoch, ...]:

@@ -5,7 +5,8 @@ power cut may cost the newest lines: then the proof is weaker, never wrong.  A f
 worker *blind*: it proves itself while it lives, but not after a restart.
 
 Layout: ``ROOT/STORE/WRITER/`` with ``lock`` (held by the one process that is this writer), ``receipt.json`` (one line,
-overwritten in place) and ``journal.jsonl`` (one line per batch; the older half is ``journal.1.jsonl``).
+overwritten in place) and ``journal.jsonl`` (one line per batch; the older half is ``journal.1.jsonl``).  A line ends in a
+sum over its text, its store and its writer: what was damaged, cut off or put into another's folder says nothing.
 
 Rule of the file: no error leaves it.
 """
@@ -18,7 +19,7 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ OUTCOME = (
     "occurrence", "job", "subject", "identity", "key", "scheduled_for", "business_date", "origin", "outcome", "fence",
 )  # fmt: skip
 """The fields of one outcome in a line of the journal, in order."""
+_SUM = ', "sum": "'
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -103,8 +105,8 @@ class Witness:
             # What was acknowledged and meanwhile lost is of no rollback's time that we could name.
             epoch = self.receipt.epoch if self.receipt is not None and self.receipt.hash == hash_ else None
             # ASCII: twice as fast
-            line = json.dumps({"seq": seq, "hash": hash_, "at": at, "epoch": epoch, "outcomes": outcomes})
-            self._written += os.write(self._journal, f"{line}\n".encode("ascii"))
+            text = json.dumps({"seq": seq, "hash": hash_, "at": at, "epoch": epoch, "outcomes": outcomes})
+            self._written += os.write(self._journal, f"{_sealed(self._place, text)}\n".encode("ascii"))
             if self._written > JOURNAL_HALF:
                 os.close(self._journal)
                 self._journal = None
@@ -117,8 +119,10 @@ class Witness:
             with contextlib.suppress(FileNotFoundError):
                 if (place / name).stat().st_mtime < now - JOURNAL_SECONDS:
                     (place / name).unlink()
-        self._journal = os.open(place / "journal.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._journal = os.open(place / "journal.jsonl", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._written = os.fstat(self._journal).st_size
+        if self._written and os.pread(self._journal, 1, self._written - 1) != b"\n":
+            self._written += os.write(self._journal, b"\n")  # a line that was cut off shall not spoil the next one
 
     @contextlib.contextmanager
     def _trying(self) -> Iterator[None]:
@@ -214,26 +218,63 @@ def stores(root: Path) -> list[str]:
     return sorted(written, key=lambda store: (-written[store], store))
 
 
-def outcomes(root: Path, store: str) -> Iterator[dict[str, Any]]:
-    """Yield what the journals of a host have about a store, writer by writer, oldest first; torn lines are left out."""
+def outcomes(root: Path, store: str, on_damage: Callable[[str], object] = lambda _: None) -> Iterator[dict[str, Any]]:
+    """Yield what the journals of a host have about a store, writer by writer, oldest first.
+
+    Args:
+        root: the state folder.
+        store: its id.
+        on_damage: is told each line that is not as it was written, as FILE:LINE; it says nothing.
+    """
     place = root / store
-    for writer in sorted(entry.name for entry in place.iterdir() if entry.is_dir()) if place.is_dir() else []:
+    for writer in sorted(entry for entry in place.iterdir() if entry.is_dir()) if place.is_dir() else []:
         for name in ("journal.1.jsonl", "journal.jsonl"):
-            path = place / writer / name
+            path = writer / name
             if not path.exists():
                 continue
             with path.open(encoding="utf-8", errors="replace") as lines:
-                for text in lines:
-                    yield from _told(writer, text)
+                for number, text in enumerate(lines, 1):
+                    told = _told(writer, text)
+                    if told is None:
+                        on_damage(f"{path}:{number}")
+                    else:
+                        yield from told
 
 
-def _told(writer: str, text: str) -> Iterator[dict[str, Any]]:
+def _told(place: Path, text: str) -> list[dict[str, Any]] | None:
+    if not text.strip():
+        return []
     try:
-        line = json.loads(text)
-        for each in line["outcomes"]:
-            yield {**dict(zip(OUTCOME, each, strict=True)), "writer": writer, "seq": line["seq"], "at": line["at"]}
-    except (ValueError, KeyError, TypeError):
-        return
+        line = _unsealed(place, text)
+        return [
+            {**dict(zip(OUTCOME, each, strict=True)), "writer": place.name, "seq": line["seq"], "at": line["at"]}
+            for each in line["outcomes"]
+        ]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _sealed(place: Path, text: str) -> str:
+    """Return a JSON object's text with its sum as the last member."""
+    return f'{text[:-1]}{_SUM}{_sum(place, text)}"}}'
+
+
+def _unsealed(place: Path, text: str) -> dict[str, Any]:
+    """Return what a line says.
+
+    Raises:
+        ValueError: it is not as it was written, or it was written by another writer or for another store.
+    """
+    head, mark, seal = text.rstrip("\n").rpartition(_SUM)
+    if not mark or seal != f'{_sum(place, head + "}")}"}}':
+        raise ValueError("its sum does not fit")
+    line: dict[str, Any] = json.loads(head + "}")
+    return line
+
+
+def _sum(place: Path, text: str) -> str:
+    said = f"{place.parent.name}/{place.name}\n{text}"
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _take_place(place: Path, writer: str) -> Witness | None:
@@ -281,14 +322,14 @@ def _valid(receipt: Receipt) -> Receipt:
 def _last_in_journal(place: Path) -> Receipt | None:
     """Return the receipt of the last whole line: older than the one that is damaged, so it proves less and nothing false.
 
-    A line that does not say after which rollback it was written proves nothing.
+    A line that is damaged, or does not say after which rollback it was written, proves nothing.
     """
     for name in ("journal.jsonl", "journal.1.jsonl"):
         found: Receipt | None = None
         with contextlib.suppress(OSError), (place / name).open(encoding="utf-8", errors="replace") as lines:
             for text in lines:
                 with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
-                    line = json.loads(text)
+                    line = _unsealed(place, text)
                     said = {field: line[field] for field in ("epoch", "seq", "hash", "at")}
                     found = _valid(Receipt(store=place.parent.name, writer=place.name, **said))
         if found is not None:

@@ -1,4 +1,4 @@
-"""What the workers of this machine remember of ranges that a store lost: which keys succeeded there, and who lost what.
+"""What the workers of a machine remember of ranges that a store lost: which keys succeeded there, and who lost what.
 
 Promise: a success is named only if a journal of this very store has it, acknowledged inside a lost range; without a
 journal nothing is known, and nothing is denied.
@@ -8,10 +8,11 @@ Rule of the file: reads only, files and store alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from noonmark.core import rollback
 from noonmark.core.model import Micros
@@ -35,33 +36,46 @@ class Witnessed:
 Known: TypeAlias = Mapping[tuple[str, str], Witnessed]
 """The successes by job and key."""
 Witness: TypeAlias = Callable[[Sequence[Epoch]], Known]
+_LOG = logging.getLogger("noonmark.engine")
 
 
-def witness(root: Path | None, store: str) -> Witness:
-    """Return who can say what the journals in a state folder have about a store; ``root`` None: they have nothing."""
-    return lambda epochs: {} if root is None else lost_successes(root, store, epochs)
+def log_damage(place: str) -> None:
+    """Say in the log that a line of a journal says nothing any more."""
+    _LOG.warning("%s is not as it was written; what this line of the journal said is not known", place)
 
 
-def lost_successes(root: Path, store: str, epochs: Sequence[Epoch]) -> Known:
+def witness(roots: Iterable[Path], store: str, on_damage: Callable[[str], object] = log_damage) -> Witness:
+    """Return who can say what the journals in state folders have about a store."""
+    return lambda epochs: lost_successes(roots, store, epochs, on_damage)
+
+
+def lost_successes(
+    roots: Iterable[Path], store: str, epochs: Sequence[Epoch], on_damage: Callable[[str], object] = log_damage
+) -> Known:
     """Return the last success of each key that the journals have in the lost ranges.
 
     Args:
-        root: the state folder.
+        roots: the state folders.
         store: its id.
         epochs: the rollbacks.
+        on_damage: is told each line that cannot be believed, as FILE:LINE.
     """
     found: dict[tuple[str, str], Witnessed] = {}
-    if not epochs:
-        return found
-    try:
-        for told in statefolder.outcomes(root, store):
-            if told["outcome"] == SUCCESS and told["key"] and _is_lost(told["at"], epochs):
-                found[str(told["job"]), str(told["key"])] = Witnessed(
-                    writer=str(told["writer"]), occurrence=told["occurrence"], fence=told["fence"], at=told["at"]
-                )
-    except OSError:  # another user's folder: then less is known
-        return found
+    for root in roots if epochs else ():
+        try:
+            for told in statefolder.outcomes(root, store, on_damage):
+                if told["outcome"] == SUCCESS and told["key"] and _is_lost(told["at"], epochs):
+                    _keep_last(found, told)
+        except OSError:  # another user's folder: then less is known
+            continue
     return found
+
+
+def _keep_last(found: dict[tuple[str, str], Witnessed], told: Mapping[str, Any]) -> None:
+    seen = Witnessed(writer=str(told["writer"]), occurrence=told["occurrence"], fence=told["fence"], at=told["at"])
+    key = str(told["job"]), str(told["key"])
+    if key not in found or found[key].at <= seen.at:
+        found[key] = seen
 
 
 def _is_lost(at: object, epochs: Sequence[Epoch]) -> bool:
@@ -70,25 +84,26 @@ def _is_lost(at: object, epochs: Sequence[Epoch]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Untold:
-    """What receipts of this machine say and no worker has told the store yet: writers that lost something, and those
+    """What receipts say and no worker has told the store yet: writers that lost something, and those
     whose receipt cannot be read."""
 
     lost: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
 
 
-def untold(root: Path | None, store: Store) -> Untold:
-    """Compare the receipts of this machine with a store, as the next worker's proof will; nothing is written.
+def untold(roots: Iterable[Path], store: Store) -> Untold:
+    """Compare the receipts of workers with a store, as the next worker's proof will; nothing is written.
 
     Args:
-        root: the state folder; None: nothing is remembered.
+        roots: their state folders.
         store: one that proves; of any other nothing is known.
     """
-    if root is None or Capability.PROVES not in store.capabilities:
+    if Capability.PROVES not in store.capabilities:
         return Untold()
     guard = cast("Guarded", store)
     name = guard.store_id()
-    receipts = list(statefolder.receipts(root, name))  # before the store: what it acknowledges meanwhile is no loss
+    # Before the store: what it acknowledges meanwhile is no loss.
+    receipts = [each for root in roots for each in statefolder.receipts(root, name)]
     if not receipts:
         return Untold()
     heads = {writer.id: writer for writer in guard.writers()}

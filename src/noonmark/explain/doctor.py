@@ -61,7 +61,7 @@ _NOTHING = Finding(
 
 
 def examine(
-    store: Store, clock: Clock, declared: Iterable[Job] = (), *, version: str = "", memory: Path | None = None
+    store: Store, clock: Clock, declared: Iterable[Job] = (), *, version: str = "", memories: Sequence[Path] = ()
 ) -> list[Finding]:
     """Ask the store, the machine, the workers and the rules.
 
@@ -70,7 +70,7 @@ def examine(
         clock: this machine's.
         declared: the rules that this folder declares, to be compared with those in force.
         version: of noonmark here.
-        memory: the state folder of this machine's workers; None: they remember nothing of this store.
+        memories: the state folders of the workers whose receipts are compared; none: nothing is known of any.
     """
     own = store.diagnose() if isinstance(store, Diagnoses) else []
     now = store.now()
@@ -83,7 +83,7 @@ def examine(
         *_clock(store, clock),
         *_workers(workers, rows, version),
         *_rollback(store, workers),
-        *_untold(untold(memory, store), memory),
+        *_untold(untold(memories, store), memories),
         *_rules(store, rows, workers),
         *_declared(rows, declared),
     ]
@@ -150,21 +150,23 @@ def _rollback(store: Store, workers: Sequence[WorkerInfo]) -> Iterable[Finding]:
         yield Finding(code="workers_blind", level="warn", sentence=sentence, remedy=remedy, detail=detail)
 
 
-def _untold(more: Untold, memory: Path | None) -> Iterable[Finding]:
+def _untold(more: Untold, memories: Sequence[Path]) -> Iterable[Finding]:
     if more.lost:
         detail: dict[str, object] = {"writers": _names(more.lost)}
         sentence = (
-            f"The store lacks what it had acknowledged to {detail['writers']} of this machine: it went back in time."
+            f"The store lacks what it had acknowledged to {detail['writers']}, as their receipts say: it went back in "
+            "time."
         )
         remedy = (
-            "The next worker that starts here holds what may have run: noonmark worker APP, then noonmark ledger show"
+            "The next worker that starts with them holds what may have run: noonmark worker APP, then noonmark ledger "
+            "show"
         )
         yield Finding(code="rollback_untold", level="refuse", sentence=sentence, remedy=remedy, detail=detail)
     if more.unreadable:
-        detail = {"writers": _names(more.unreadable), "folder": str(memory)}
+        detail = {"writers": _names(more.unreadable), "folder": ", ".join(map(str, memories))}
         sentence = (
-            f"The receipts of {detail['writers']} in {memory} cannot be read: whether the store lost something of them is "
-            "not known."
+            f"The receipts of {detail['writers']} in {detail['folder']} cannot be read: whether the store lost something of "
+            "them is not known."
         )
         remedy = "The next worker that starts here writes them anew; compare what the jobs did: noonmark ledger export"
         yield Finding(code="receipt_unreadable", level="warn", sentence=sentence, remedy=remedy, detail=detail)

@@ -70,10 +70,9 @@ class Scene:
     duplicates: tuple[int, ...] = ()  # ids that were refused because of this key
     following: Occurrence | None = None  # the next open row of the job, where the newest was asked for
     facts: Mapping[str, Fact] = field(default_factory=dict)  # as they are now, for open rows
+    untold: tuple[str, Epoch] | None = None  # what is to be said of a rollback since which it has not run
     lost: Epoch | None = None  # the rollback of the store of which a run of it may be a repeat
-    witnessed: Witnessed | None = (
-        None  # the success of its key that the store lost, as a journal of this machine has it
-    )
+    witnessed: Witnessed | None = None  # the success of its key that the store lost, as a worker's journal has it
     outages: tuple[Outage, ...] = ()  # times away of the store since the occurrence was due
     in_progress: Mapping[str, int] = field(default_factory=dict)  # worker -> its runs, where a row is overdue
     processes: Mapping[str, bool] = field(default_factory=dict)  # worker -> does its process live?  This machine's only

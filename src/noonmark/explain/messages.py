@@ -6,6 +6,7 @@ a moment, a worker and an outcome.  Both languages have the same keys and the sa
 
 from __future__ import annotations
 
+from noonmark.core.told import Told, told
 from noonmark.explain.messages_more import MORE_MESSAGES
 
 LANGUAGES = ("en", "zh")
@@ -322,9 +323,20 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "This may be a repeat: its key was asked for after the store had lost what it held between {since} and {until}.",
         "这可能是重复：在存储丢失 {since} 至 {until} 的数据之后，又有人请求了它的键。",
     ),
+    "line_will_be_held": (
+        "The store lost what it held between {since} and {until}, and this may have run in it: the next look holds it.",
+        "存储丢失了 {since} 至 {until} 的数据，它可能已在其间运行：worker 下次查看时即扣住。",
+    ),
+    "line_may_have_run": (
+        (
+            "It may have run all the same: the store lost what it held between {since} and {until}. What workers know of "
+            "that comes back by: noonmark ledger import FILE"
+        ),
+        "它仍可能运行过：存储丢失了 {since} 至 {until} 的数据。worker 所知可由 noonmark ledger import FILE 取回。",
+    ),
     "line_is_repeat": (
-        "This is a repeat: the store lost a success of this key (r{id}, {at}), which the journal of {writer} here has.",
-        "这是重复：本机 {writer} 的日志中有该键的一次成功（r{id}，{at}）；存储丢失了它。",
+        "This is a repeat: the store lost a success of this key (r{id}, {at}), which the journal of {writer} has.",
+        "这是重复：{writer} 的日志中有该键的一次成功（r{id}，{at}）；存储丢失了它。",
     ),
     "line_steps": ("Steps kept: {names}.", "已保存的步骤：{names}。"),
     "line_progress": ("Progress: {text}", "进度：{text}"),
@@ -351,7 +363,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
 } | MORE_MESSAGES
 
 
-def message(key: str, lang: str, /, **args: object) -> str:
+def message(key: str, lang: str, /, **args: object) -> Told:
     """Return the template of ``key`` in ``lang`` ("en" or "zh"; anything else reads English), filled in."""
     en, zh = MESSAGES[key]
-    return (zh if lang == "zh" else en).format(**args)
+    return told(zh if lang == "zh" else en, **args)

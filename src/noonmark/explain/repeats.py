@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from noonmark.core.model import Micros, Occurrence, State, Story
+from noonmark.core.model import OPEN_STATES, Job, Micros, Occurrence, State, Story
 from noonmark.core.model.rollback import Epoch
 from noonmark.engine.witnessing import Known, Witnessed
 from noonmark.explain.explanation import Scene
@@ -60,13 +60,36 @@ def among(
     return twice, count
 
 
+def untold(epochs: Sequence[Epoch], job: Job | None, row: Occurrence) -> tuple[str, Epoch] | None:
+    """Return what is to be said of a row that has not run since a rollback in which it may have, and the newest of those.
+
+    ``line_will_be_held``: it is open, and no worker has looked at it since; ``line_may_have_run``: it ended since.
+    """
+    for epoch in reversed(epochs):
+        if not epoch.concerns(row):
+            continue
+        if row.state not in OPEN_STATES:
+            has_ended = row.state is not State.SUCCESS and (row.ended_at or 0) >= epoch.detected_at
+            return ("line_may_have_run", epoch) if has_ended else None
+        is_to_be_held = job is not None and job.on_rollback == "hold" and not epoch.is_released(row.job)
+        if is_to_be_held and not row.holder and row.code not in ("held_rollback", "released"):
+            return "line_will_be_held", epoch
+    return None
+
+
 def lines(scene: Scene) -> tuple[str, ...]:
-    """Say that a run is, or may be, a repeat; nothing where it cannot be one."""
+    """Say that a run is, or may be, a repeat, or what a rollback means for a row that has not run since."""
     voice, lost, seen = scene.voice, scene.lost, scene.witnessed
+    said: list[str] = []
     if seen is not None:
-        at = voice.moment(seen.at)
-        return (voice.say("line_is_repeat", writer=seen.writer, id=seen.occurrence, at=at),)
-    if lost is None:
-        return ()
-    key = "line_repeat" if lost.concerns(scene.row) else "line_asked_again"
-    return (voice.say(key, since=voice.moment(lost.lost_from), until=voice.moment(lost.lost_until)),)
+        said.append(voice.say("line_is_repeat", writer=seen.writer, id=seen.occurrence, at=voice.moment(seen.at)))
+    elif lost is not None:
+        said.append(_about(scene, "line_repeat" if lost.concerns(scene.row) else "line_asked_again", lost))
+    if scene.untold is not None and (scene.row.state in OPEN_STATES or not said):
+        said.append(_about(scene, *scene.untold))
+    return tuple(said)
+
+
+def _about(scene: Scene, key: str, epoch: Epoch) -> str:
+    voice = scene.voice
+    return voice.say(key, since=voice.moment(epoch.lost_from), until=voice.moment(epoch.lost_until))

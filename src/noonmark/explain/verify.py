@@ -129,7 +129,7 @@ def verify(
         store: where the ledger is.
         since, until: UTC microseconds, both inclusive; ``until`` is at most the store's now, its default.
         job: only this job.
-        witness: says what the workers' journals of the reader's own machine have of ranges that the store lost.
+        witness: says what the workers' journals have of ranges that the store lost.
 
     Raises:
         TooMany: a job was due too often in the span to be recomputed at once.

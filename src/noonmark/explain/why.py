@@ -80,7 +80,7 @@ def why(
         tz: zone in which times are told; the job's own when left out.
         now: store time in microseconds; read from the store when left out.
         lives: says of a worker of the reader's own machine whether its process lives, None for any other.
-        witness: says what the workers' journals of the reader's own machine have of ranges that the store lost.
+        witness: says what the workers' journals have of ranges that the store lost.
 
     Raises:
         NotFound: no such job, key or occurrence.
@@ -177,6 +177,7 @@ def _scene(
         related=related,
         duplicates=_refused_for(store, row),
         following=found.following,
+        untold=repeats.untold(epochs, found.job, row),
         lost=_repeated_since(epochs, story),
         witnessed=_witnessed(epochs, story, witness),
         outages=outages(store, workers, row.scheduled_for),
@@ -191,7 +192,7 @@ def _repeated_since(epochs: Sequence[Epoch], story: Story) -> Epoch | None:
 
 
 def _witnessed(epochs: Sequence[Epoch], story: Story, witness: Witness | None) -> Witnessed | None:
-    """Return the success in a lost range that the journals of this host have of the row's key."""
+    """Return the success in a lost range that the workers' journals have of the row's key."""
     begun = repeats.begun(story)
     if witness is None or not epochs or not begun:
         return None

@@ -42,7 +42,9 @@ def no_answer(where: str, said: str) -> LockError:
         where: the service, without secrets.
         said: why, in the driver's words.
     """
-    return LockError(f"{where} does not answer: {_ended(said)} Whether the lock was taken is unknown; it frees itself.")
+    return LockError(
+        f"{where} does not answer: {_ended(said)} It may have been done all the same; a lock frees itself after its ttl."
+    )
 
 
 def refusal(where: str, said: str, remedy: str) -> LockUnusable:

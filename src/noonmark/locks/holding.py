@@ -180,9 +180,7 @@ class Lock:
         try:
             ours = held.release()
         except LockError as error:
-            _LOG.warning(
-                "the lock %s could not be freed (%s); it frees itself within its ttl", self.name, within(error)
-            )
+            _LOG.warning("the lock %s could not be freed: %s", self.name, within(error))
             ours = not held.was_lost
         if not ours and kind is None and held.is_own_process:
             raise LockLost(

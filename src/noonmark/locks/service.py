@@ -108,7 +108,7 @@ class Service:
                     return
                 except LockError as error:
                     if not left:
-                        _LOG.warning("the lock %s could not be freed (%s); it frees itself", name, within(error))
+                        _LOG.warning("the lock %s could not be freed: %s", name, within(error))
                         return
                 self.pause(threading.Event(), round(_FREE_PAUSE * SECOND))
 

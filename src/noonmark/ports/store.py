@@ -159,7 +159,8 @@ class Store(Protocol):
         has not; refusing leaves the look lease in place so that the caller can decide again.  An answered fence (same
         occurrence, same fence, settled already) is ``applied`` again, with no second effect.  Ending a row releases its slot
         and, for skip_superseded, its key; of the rows parked on that slot the one with the oldest scheduled time is due now;
-        its ``due_at`` becomes None.  PARK with ``gates.facts``: if one of the versions moved, ``due_at`` becomes now.
+        its ``due_at`` becomes None.  PARK with ``gates.facts``: if one of the versions moved, ``due_at`` becomes now;
+        one that saw ``core.rollback.FACT`` gates the row, for its start has to be looked at (``core.rollback.needs_look``).
         ``adds`` whose identity exists are left alone, except that a row ended skip_superseded is reopened: one that is not
         yet due, and one that a revision ended (code revision_superseded) although the revision in force, in effect before
         its moment, yields it.  A frontier row is added only while the job's revision is the settlement's ``gates.revision``.

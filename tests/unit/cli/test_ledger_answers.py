@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ import pytest
 from calling import Noonmark
 from desk import Desk
 
-from noonmark.core.model import HOUR, SECOND, Event, Job, Manual, Query, State
+from noonmark.core.model import HOUR, SECOND, Event, Gates, Job, Manual, Query, State
 from noonmark.core.model.rollback import Claim, Receipt
 from noonmark.engine import exports
 from noonmark.engine.statefolder import StateFolder
-from noonmark.testing.builders import make_caller_row, make_end
+from noonmark.testing.builders import make_caller_row, make_end, make_start
+
+OVER = "Rollback 1 is over: it holds nothing of any job any more, and the alert is closed.\n"
 
 
 class Machine:
@@ -40,8 +43,8 @@ class Machine:
     def prove(self) -> None:
         self.memory.keep(self.store.prove(replace(self.claim, receipt=self.lost)).receipt)
 
-    def hold(self, key: str) -> int:
-        row = make_caller_row(f"again:{key}", at=self.desk.now, job="mail", key=key, gated=True)
+    def hold(self, key: str, *, job: str = "mail") -> int:
+        row = make_caller_row(f"again:{key}", at=self.desk.now, job=job, key=key, gated=True)
         (added,) = self.store.add(self.desk.request(), [row])
         (look,) = (each for each in self.desk.take() if each.id == added.id)
         park = make_end(look, Event.PARK, due_at=self.desk.now + HOUR, code="held_rollback", verdict="skip_lease")
@@ -103,7 +106,7 @@ def test_nothing_of_which_a_journal_knows_that_it_ran_is_released_to_run_again(
     known, other = machine.hold("mail:3"), machine.hold("mail:4")
     refused = noonmark("ledger", "release", "--as", "run", "--reason", "looked")
     assert refused.code == 3
-    assert f"1 of the held rows ran already, as the journals of this machine know: r{known}" in refused.err
+    assert f"1 of the held rows ran already, as the workers' journals know: r{known}" in refused.err
     assert "已经运行过" in noonmark("ledger", "release", "--as", "run", "--reason", "looked", "--lang", "zh").err
     file = str(tmp_path / "out.jsonl")
     assert noonmark("ledger", "export", file, "--from-state").code == 0
@@ -113,6 +116,116 @@ def test_nothing_of_which_a_journal_knows_that_it_ran_is_released_to_run_again(
     assert noonmark("ledger", "import", file, "--go").out.splitlines()[:2] == trial.out.splitlines()[:2]
     assert (machine.state(known), machine.state(other)) == (State.SUCCESS, State.PENDING)
     assert noonmark("ledger", "release", "--as", "run", "--reason", "looked").code == 0
+
+
+def elsewhere(machine: Machine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let the machine's state folder be that of another one, copied here."""
+    shutil.copytree(machine.folder, folder)
+    monkeypatch.setenv("NOONMARK_STATE", str(folder.parent / "nothing"))
+    return str(folder)
+
+
+def test_the_commands_that_ask_journals_read_the_folders_that_are_named(
+    noonmark: Noonmark, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.desk.register(Job(name="mail", trigger=Manual(), key="mail:{order_id}", reason="Customers wait."))
+    machine.remember("mail:3")
+    copy = elsewhere(machine, tmp_path / "copy", monkeypatch)
+    assert "lacks" not in noonmark("ledger", "show").out
+    for words in (("ledger", "show"), ("doctor",)):
+        assert f"acknowledged to {machine.memory.writer}" in noonmark(*words, "--state", copy).out
+        assert "lacks" not in noonmark(*words, "--state", "none").out
+    machine.prove()
+    held = machine.hold("mail:3")
+    release = ("ledger", "release", "--as", "run", "--reason", "looked")
+    refused = noonmark(*release, "--state", "none", "--state", copy)
+    assert (refused.code, f"as the workers' journals know: r{held}" in refused.err) == (3, True)
+    assert f"noonmark ledger export FILE --from-state {copy}, then" in refused.err
+    assert noonmark(*release).code == 0, "without it nobody here knows"
+    machine.desk.later(SECOND)
+    (row,) = (each for each in machine.desk.take() if each.id == held)
+    gates = Gates(revision=1, pause_version=machine.store.jobs(["mail"])[0].pause_version)
+    start = replace(make_start(row), gates=gates)
+    assert machine.store.settle(machine.desk.request(), "w1", [start])[0].outcome == "applied"
+    machine.desk.finish(row)
+    assert "This is a repeat" not in noonmark("why", f"r{held}").out
+    told = noonmark("why", f"r{held}", "--state", copy)
+    assert "This is a repeat: the store lost a success of this key (r7, " in told.out
+    assert (noonmark("verify").code, noonmark("verify", "--state", copy).code) == (0, 1)
+
+
+@pytest.mark.parametrize("words", [("ledger", "show"), ("why", "mail"), ("verify",), ("doctor",)])
+def test_a_folder_that_is_named_and_knows_nothing_of_the_store_is_told(
+    noonmark: Noonmark, machine: Machine, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    machine.desk.register(Job(name="mail", trigger=Manual(), key="mail:{order_id}", reason="Customers wait."))
+    machine.hold("mail:4")
+    missing = noonmark(*words, "--state", str(tmp_path / "nowhere"))
+    assert (missing.code, "no worker has a state folder for this store in" in missing.err) == (5, True), missing.err
+    assert "没有 worker 关于该存储" in noonmark(*words, "--state", str(tmp_path / "nowhere"), "--lang", "zh").err
+    place = next(machine.folder.glob("*/*/receipt.json")).parent.parent
+    place.rename(place.with_name("before"))
+    other = noonmark(*words, "--state", str(machine.folder))
+    assert (other.code, "there are journals of: before" in other.err) == (5, True), other.err
+    assert json.loads(noonmark(*words, "--state", str(machine.folder), "--json").out)["error"]["exit"] == 5
+
+
+def test_a_damaged_line_of_a_journal_is_named_and_never_believed(
+    noonmark: Noonmark, machine: Machine, tmp_path: Path
+) -> None:
+    machine.remember("mail:3")
+    machine.remember("mail:4")
+    (journal,) = machine.folder.glob("*/*/journal.jsonl")
+    journal.write_text(journal.read_text("utf-8").replace("mail:3", "mail:8"), "utf-8")
+    machine.prove()
+    machine.hold("mail:8")
+    file = str(tmp_path / "out.jsonl")
+    said = noonmark("ledger", "export", file, "--from-state")
+    assert (said.code, f"{journal}:1 is not as it was written" in said.err) == (0, True)
+    assert "1 outcomes of the store" in said.out
+    assert "mail:8" not in Path(file).read_text("utf-8")
+    Path(file).unlink()
+    assert json.loads(noonmark("ledger", "export", file, "--from-state", "--json").out)["damaged"] == [f"{journal}:1"]
+    release = noonmark("ledger", "release", "--as", "run", "--reason", "looked", "--lang", "zh")
+    assert (release.code, release.err.count(f"{journal}:1 不是原样")) == (0, 1)
+
+
+def test_a_release_of_the_last_job_says_that_the_rollback_is_over(noonmark: Noonmark, machine: Machine) -> None:
+    for name in ("mail", "post"):
+        machine.desk.register(Job(name=name, trigger=Manual(), key=name + ":{n}", reason="Customers wait."))
+    for job in ("mail", "post"):
+        machine.hold(f"{job}:3", job=job)
+    machine.prove()
+    words = ("ledger", "release", "--as", "done", "--reason", "looked", "--job")
+    first = noonmark(*words, "mail")
+    assert first.out.splitlines() == [
+        "1 rows are marked as done.",
+        "Rollback 1 is let go for mail, and still open for other jobs: noonmark ledger show",
+    ]
+    again = noonmark(*words, "mail")
+    assert (again.code, again.out.startswith("Nothing to release for mail: it was let go before.")) == (3, True)
+    assert json.loads(noonmark(*words, "mail", "--json").out)["all_over"] is False
+    shown = noonmark("ledger", "show").out
+    assert "too, and held as soon as a worker looks: tick (1)" in shown, "it is named what keeps the rollback open"
+    assert [row["job"] for row in json.loads(noonmark("ledger", "show", "--json").out)["not_yet_looked_at"]] == ["tick"]
+    assert "worker 一查看即扣住：tick (1)" in noonmark("ledger", "show", "--lang", "zh").out
+    for row in machine.desk.take():
+        machine.desk.act("mark_done", occurrence_id=row.id, reason="looked")
+    assert noonmark("ledger", "release", "--as", "run", "--reason", "looked", "--job", "tick").code == 0
+    last = json.loads(noonmark(*words, "post", "--json").out)
+    assert (last["rows"], last["rollbacks"], last["over"], last["all_over"]) == (1, [1], [1], True)
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"), [("en", OVER), ("zh", "第 1 次回退已了结：不再扣住任何任务的触发，警报已关闭。\n")]
+)
+def test_the_end_of_a_rollback_is_said_in_both_languages(
+    noonmark: Noonmark, machine: Machine, lang: str, said: str
+) -> None:
+    machine.hold("mail:3")
+    machine.prove()
+    answer = noonmark("ledger", "release", "--as", "run", "--reason", "looked", "--lang", lang)
+    assert answer.out.endswith(said)
 
 
 def test_what_ran_twice_is_counted_as_such_by_the_import(noonmark: Noonmark, machine: Machine, tmp_path: Path) -> None:
@@ -136,7 +249,7 @@ def test_releasing_ends_with_0_while_a_rollback_is_open_and_with_3_when_none_is(
     assert (none.code, none.out) == (3, "Nothing to release: no rollback holds anything.\n")
     machine.prove()
     first = noonmark(*words)
-    assert (first.code, first.out) == (0, "Released; no row was held.\n")
+    assert (first.code, first.out) == (0, "Released; no row was held.\n" + OVER)
     again = noonmark(*words)
     assert (again.code, again.out) == (none.code, none.out)
 
@@ -147,6 +260,7 @@ def test_releasing_ends_with_0_while_a_rollback_is_open_and_with_3_when_none_is(
         ("show", "--as", "run"), ("show", "--job", "mail"), ("show", "--go"), ("import", "x", "--as", "run"),
         ("import", "x", "--reason", "y"), ("import", "x", "--from-state", "z"), ("export", "x", "--go"),
         ("release", "--as", "run", "--reason", "x", "--go"), ("release", "--from-state", "z"),
+        ("export", "x", "--state", "z"), ("import", "x", "--state", "z"),
     ],
 )  # fmt: skip
 def test_an_option_that_says_nothing_there_is_refused(noonmark: Noonmark, words: tuple[str, ...]) -> None:

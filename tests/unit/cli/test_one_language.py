@@ -24,6 +24,7 @@ from noonmark.faces.cli.doctor_words import IN_CHINESE, refused, told
 from noonmark.faces.cli.show_words import SHOWN
 from noonmark.faces.cli.trouble_words import TROUBLES
 from noonmark.faces.cli.words import WORDS
+from noonmark.locks.errors import no_answer
 from noonmark.ports.doctor import Finding, StoreRefused
 from noonmark.rules.messages import MESSAGES as RULES
 
@@ -185,7 +186,7 @@ def test_a_store_that_is_refused_says_why_in_one_language(noonmark: Noonmark, mo
 
 
 def test_what_a_lock_said_is_told_in_chinese_in_the_reason_too() -> None:
-    error = "etcd://h does not answer: Connection refused. Whether the lock was taken is unknown; it frees itself."
+    error = str(no_answer("etcd://h", "Connection refused"))
     chinese = sentence("lock_away", {"lock": "x", "error": error}, lang="zh")
     assert "没有应答：Connection refused。" in chinese
     assert ENGLISH.search(chinese.replace("Connection refused", "")) is None

@@ -9,9 +9,24 @@ import pytest
 
 from noonmark.core import lapsed, releasing, rollback
 from noonmark.core.decide import decide
-from noonmark.core.model import HOUR, SECOND, Act, Event, Fact, Manual, Micros, Origin, State, WorkerInfo
+from noonmark.core.model import (
+    HOUR,
+    SECOND,
+    Act,
+    Decision,
+    Event,
+    Fact,
+    Gates,
+    Manual,
+    Micros,
+    Origin,
+    State,
+    Verdict,
+    WorkerInfo,
+)
 from noonmark.core.model import Job as Rule
 from noonmark.core.model.rollback import Claim, Epoch, Receipt, Serving, Writer
+from noonmark.engine import aside
 from noonmark.testing.builders import make_row
 
 T0: Micros = 1_795_867_200_000_000
@@ -133,6 +148,19 @@ def test_only_what_may_have_run_is_held(fields: dict[str, Any], code: str) -> No
 
 def test_a_job_whose_repeat_does_no_harm_starts_and_says_that_it_may_be_one() -> None:
     assert decided(lost_fact(), replace(JOB, on_rollback="run")) == (Event.START, "restored_epoch")
+
+
+def test_whatever_a_row_of_a_lost_range_waits_for_it_is_looked_at_again_before_it_starts() -> None:
+    fact, row = lost_fact(), make_row(at=T0 - SECOND, created_at=T0 - HOUR)
+    waits = Decision(verdict=Verdict.SKIP_PAUSED, event=Event.PARK, code="waiting_for_resume", seen={"pause:job": 2})
+    seen = aside.seen_by(waits, row, fact)
+    assert seen == {"pause:job": 2, rollback.FACT: 3}
+    assert rollback.needs_look("waiting_for_resume", Gates(revision=1, facts=seen))
+    for other in (make_row(at=T0 + SECOND, created_at=T0), replace(row, origin=Origin.LATER, created_at=T0)):
+        assert aside.seen_by(waits, other, fact) == {"pause:job": 2}
+    assert aside.seen_by(waits, row, None) == {"pause:job": 2}
+    assert aside.seen_by(replace(waits, event=Event.START), row, fact) == {"pause:job": 2}, "a start says so itself"
+    assert not rollback.needs_look("waiting_for_resume", Gates(revision=1, facts={"pause:job": 2}))
 
 
 def test_a_release_of_one_job_lets_only_that_job_go() -> None:

@@ -24,6 +24,7 @@ from noonmark.core.model import (
     Succeeded,
     Window,
 )
+from noonmark.core.model.rollback import Claim
 from noonmark.core.times import parse_instant
 from noonmark.engine.activate import declare
 from noonmark.testing.builders import make_job
@@ -126,6 +127,35 @@ def test_a_row_without_a_handler_waits_with_a_reason_and_runs_when_one_appears(m
     world.restart(0)
     world.advance("20s")
     assert world.row(id_).state is State.SUCCESS
+
+
+def test_a_moment_of_a_lost_range_that_waited_for_its_handler_says_that_it_may_be_a_repeat(
+    make_world: MakeWorld,
+) -> None:
+    """It was yielded after the proof, so no proof has gated it."""
+    world = make_world(replicas=1)
+    catch_up = CatchUp(missed="all", max_delay=HOUR)
+    job = make_job(
+        "meter", trigger=Every(period=MINUTE), catch_up=catch_up, overlap="allow", on_rollback="run", reason="counts"
+    )
+    declare(world.store, [job], actor="test")
+    store: Any = world.store
+    claim = Claim(writer="p", worker="w", receipt=None)
+    receipt = store.prove(claim).receipt
+    lost = replace(receipt, seq=1, hash="f" * 64, at=store.now() + 10 * MINUTE)  # that server's clock was ahead
+    assert store.prove(replace(claim, receipt=lost)).outcome == "lost"
+    world.advance("3m5s")
+    waiting = world.rows("meter")[:3]
+    assert {row.code for row in waiting} == {"handler_missing"}
+
+    world.job(job, lambda: world.effect("meter"))
+    world.restart(0)
+    world.advance("20s")
+    assert {world.row(row.id).state for row in waiting} == {State.SUCCESS}
+    for row in waiting:
+        story = world.store.story(row.id)
+        assert story is not None
+        assert [line.code for line in story.ledger if line.event == "start"] == ["restored_epoch"]
 
 
 def test_a_series_without_a_handler_here_goes_on_and_loses_no_moment(make_world: MakeWorld) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from noonmark.core.model.rollback import Receipt
 from noonmark.engine import statefolder
-from noonmark.engine.statefolder import StateFolder, outcomes, root_of
+from noonmark.engine.statefolder import StateFolder, outcomes, receipts, root_of
 
 OUTCOME = (7, "mail", "", "t:1", "mail:1", 1, "2026-11-29", "later", "success", 9)
 
@@ -71,10 +73,64 @@ def test_the_journal_tells_outcomes_and_skips_a_torn_line(tmp_path: Path) -> Non
     assert len(journal.read_text(encoding="utf-8").splitlines()) == 1, "a batch without outcomes is no line"
     with journal.open("a", encoding="utf-8") as lines:
         lines.write('{"seq": 6, "hash": "h6", "at": 7')
-    (told,) = outcomes(tmp_path, "s")
+    damaged: list[str] = []
+    (told,) = outcomes(tmp_path, "s", damaged.append)
+    assert damaged == [f"{journal}:2"]
     assert (told["key"], told["outcome"], told["seq"], told["at"], told["writer"]) == (
         "mail:1", "success", 4, 50, witness.writer,
     )  # fmt: skip
+
+
+def test_a_line_that_was_cut_off_does_not_spoil_the_next_one(tmp_path: Path) -> None:
+    witness = StateFolder(tmp_path).open("s", "w1")
+    witness.record(4, "h4", 50, [OUTCOME])
+    witness.close()
+    journal = tmp_path / "s" / witness.writer / "journal.jsonl"
+    os.truncate(journal, journal.stat().st_size - 20)
+    again = StateFolder(tmp_path).open("s", "w2")
+    again.record(5, "h5", 60, [OUTCOME])
+    again.close()
+    damaged: list[str] = []
+    assert [told["seq"] for told in outcomes(tmp_path, "s", damaged.append)] == [5]
+    assert damaged == [f"{journal}:1"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("mail:1", "mail:7"), lambda text: text.replace('"seq": 4', '"seq": 9'),
+        lambda text: text.replace('"h4"', '"h5"'), lambda text: text.replace("success", "failed"),
+        lambda text: text.replace('"sum"', '"sun"'), lambda text: text[:-4] + "\n", lambda _: "[]\n",
+    ],
+)  # fmt: skip
+def test_a_damaged_line_says_nothing_and_is_no_receipt(tmp_path: Path, change: Callable[[str], str]) -> None:
+    witness = StateFolder(tmp_path).open("s", "w1")
+    witness.keep(replace(kept(witness.writer), seq=4, hash="h4"))
+    witness.record(4, "h4", 50, [OUTCOME])
+    witness.close()
+    place = tmp_path / "s" / witness.writer
+    (place / "receipt.json").write_text("garbage", "utf-8")
+    ((_, receipt, _),) = receipts(tmp_path, "s")
+    assert receipt is not None
+    assert receipt.seq == 4
+    journal = place / "journal.jsonl"
+    journal.write_text(change(journal.read_text("utf-8")), "utf-8")
+    damaged: list[str] = []
+    assert list(outcomes(tmp_path, "s", damaged.append)) == []
+    assert damaged == [f"{journal}:1"]
+    assert [receipt for _, receipt, _ in receipts(tmp_path, "s")] == [None]
+
+
+def test_a_journal_of_another_store_or_writer_is_not_believed(tmp_path: Path) -> None:
+    witness = StateFolder(tmp_path).open("s", "w1")
+    witness.record(4, "h4", 50, [OUTCOME])
+    witness.close()
+    (tmp_path / "s").rename(tmp_path / "t")
+    damaged: list[str] = []
+    assert list(outcomes(tmp_path, "t", damaged.append)) == []
+    assert len(damaged) == 1
+    (tmp_path / "t").rename(tmp_path / "s")
+    assert len(list(outcomes(tmp_path, "s"))) == 1
 
 
 def test_the_journal_is_two_files_of_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

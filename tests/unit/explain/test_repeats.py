@@ -68,7 +68,7 @@ class Shop:
         assert mending.release(self.store, self.desk.request, actor="ada", reason="looked") is not None
 
     def witness(self, epochs: Sequence[Epoch]) -> Known:
-        return witness(self.folder, self.store.store_id())(epochs)
+        return witness([self.folder], self.store.store_id())(epochs)
 
     def why(self, row: Occurrence, lang: str = "en") -> Explanation:
         return why(self.store, occurrence_id=row.id, lang=lang, tz="UTC", witness=self.witness)
@@ -94,12 +94,53 @@ def test_a_key_that_is_asked_for_after_the_rollback_may_be_a_repeat(shop: Shop) 
     assert shop.text().endswith("\nOK"), "nobody knows"
 
 
-def test_what_was_asked_for_after_the_release_is_no_repeat(shop: Shop) -> None:
+def test_who_asks_again_soon_after_the_release_may_be_a_late_retry(shop: Shop) -> None:
     shop.prove()
     shop.release()
+    shop.desk.later(HOUR - MINUTE)
+    row = shop.run("mail:2")
+    assert any(line.startswith("This may be a repeat: its key was asked for") for line in shop.why(row).lines)
+    assert "1 runs" in shop.text()
+
+
+def test_what_was_asked_for_long_after_the_release_is_no_repeat(shop: Shop) -> None:
+    shop.prove()
+    shop.release()
+    shop.desk.later(HOUR)
     row = shop.run("mail:2")
     assert [line for line in shop.why(row).lines if "repeat" in line] == []
     assert "repeat" not in shop.text()
+
+
+def test_what_no_worker_has_looked_at_since_the_rollback_is_said_to_be_held_by_the_next_look(shop: Shop) -> None:
+    row = make_caller_row("mail:3", at=shop.desk.now, job="mail", key="mail:3")
+    (added,) = shop.store.add(shop.desk.request(), [row])
+    shop.desk.beat()
+    (run,) = shop.desk.take()
+    shop.desk.later(10 * MINUTE)
+    (lapsed,) = shop.desk.take("w2")
+    park = make_end(lapsed, Event.PARK, due_at=shop.desk.now + HOUR, code="lost", verdict="skip_lease")
+    shop.store.settle(shop.desk.request(), "w2", [park])
+    assert "held" not in str(shop.why(shop.desk.row(added.id)).lines)
+    shop.prove()
+    waiting = shop.desk.row(added.id)
+    assert (waiting.code, run.id) == ("lost", added.id)
+    assert any(line.endswith("may have run in it: the next look holds it.") for line in shop.why(waiting).lines)
+    assert any(line.endswith("worker 下次查看时即扣住。") for line in shop.why(waiting, "zh").lines)
+    shop.release()
+    assert "holds it" not in str(shop.why(shop.desk.row(added.id)).lines)
+
+
+def test_what_ended_without_a_run_since_the_rollback_may_have_run_all_the_same(shop: Shop) -> None:
+    rows = [make_caller_row(key, at=shop.desk.now, job="mail", key=key) for key in ("mail:3", "mail:4")]
+    before, since = (added.id for added in shop.store.add(shop.desk.request(), rows))
+    shop.desk.act("cancel", occurrence_id=before, reason="not wanted")
+    shop.desk.later(SECOND)
+    shop.prove()
+    shop.desk.act("cancel", occurrence_id=since, reason="not wanted")
+    assert any(line.startswith("It may have run all the same: ") for line in shop.why(shop.desk.row(since)).lines)
+    assert any(line.startswith("它仍可能运行过：") for line in shop.why(shop.desk.row(since), "zh").lines)
+    assert "may have run" not in str(shop.why(shop.desk.row(before)).lines)
 
 
 def test_a_key_without_a_name_is_no_repeat(shop: Shop) -> None:
@@ -153,7 +194,7 @@ def test_another_key_another_store_a_failure_or_what_was_not_lost_is_no_certaint
 def test_a_release_of_the_job_alone_ends_it_for_that_job(shop: Shop) -> None:
     shop.prove()
     assert mending.release(shop.store, shop.desk.request, actor="ada", reason="looked", job="mail") is not None
-    shop.desk.later(SECOND)
+    shop.desk.later(HOUR + SECOND)
     assert [line for line in shop.why(shop.run("mail:3")).lines if "repeat" in line] == []
 
 

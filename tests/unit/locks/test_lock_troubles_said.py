@@ -22,7 +22,7 @@ from noonmark.locks.errors import no_answer, refusal, within
     ],
 )
 def test_a_driver_s_words_are_ended_once(said: str, ended: str) -> None:
-    assert str(no_answer("redis://h", said)).startswith(f"redis://h does not answer: {ended} Whether")
+    assert str(no_answer("redis://h", said)).startswith(f"redis://h does not answer: {ended} It may")
     assert str(refusal("redis://h", said, "Do this.")) == f"redis://h refuses to serve locks: {ended} Do this."
     assert within(LockError("it is away.")) == "it is away"
 

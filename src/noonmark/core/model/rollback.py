@@ -11,9 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from noonmark.core.model.base import Micros, Origin
+from noonmark.core.model.base import HOUR, Micros, Origin
 from noonmark.core.model.occurrence import Occurrence
 from noonmark.core.model.quick import quick
+
+ASKED_LATE: Micros = HOUR
+"""How long after a release somebody who asks for a key may still be asking again for what was lost: producers retry late."""
 
 
 @quick
@@ -108,14 +111,14 @@ class Epoch:
         return due and (row.created_at < self.detected_at or row.origin is Origin.SCHEDULE)
 
     def may_repeat(self, row: Occurrence) -> bool:
-        """True for a row whose key somebody asked for while the rollback was known and not released.
+        """True for a row whose key somebody asked for since the rollback was known, until an hour after its release.
 
         Who asks again for what was lost is a new row to the store, and the lost range may have had that key.
         """
         if not row.key or row.origin is Origin.SCHEDULE or row.created_at < self.detected_at:
             return False
         ends = [(self.released_jobs or {}).get(row.job, {}).get("at"), self.released_at]
-        return all(end is None or row.created_at < end for end in ends)
+        return all(end is None or row.created_at < end + ASKED_LATE for end in ends)
 
     def holds(self, row: Occurrence) -> bool:
         """True for a row that it concerns, and for one that was asked for again and is held since its key is known."""

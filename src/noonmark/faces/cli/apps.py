@@ -82,9 +82,10 @@ def signature_of(app: str, name: str) -> Signature:
 
 def no_such_job(app: str, name: str, there: Iterable[str]) -> NotFound:
     """Return what is said where an app does not declare a job."""
+    from noonmark.core.told import Told
     from noonmark.explain.find import NotFound
 
-    return NotFound("no_job_declared", "do_declared", app=app, name=name, names=", ".join(sorted(there)) or "-")
+    return NotFound("no_job_declared", "do_declared", app=app, name=Told(name), names=", ".join(sorted(there)) or "-")
 
 
 def files_of(app: str) -> list[Path]:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from noonmark.core.told import Told, joined
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.doctor_words import refused as why_refused
 from noonmark.faces.cli.doctor_words import told
+from noonmark.faces.cli.memories import memories, state_option
 from noonmark.faces.cli.session import Command, Session, open_at, settings_of
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ ASCII_MARKS = {"ok": "+", "warn": "!", "refuse": "x"}
 
 @click.command(cls=Command)
 @click.argument("app", required=False, envvar="NOONMARK_APP")
+@state_option
 @click.pass_context
 def doctor(ctx: click.Context, app: str | None) -> int:
     """Examine the store, this machine, the workers and the rules, and say what each finding means.
@@ -78,7 +81,7 @@ def _examine(here: Session, app: str | None) -> list[Finding]:
             sentence = "A copy into this store is not finished; nobody can work with it yet."
             remedy = "Finish it: noonmark store copy FROM TO --go"
             found.append(Finding(code="copy_unfinished", level="refuse", sentence=sentence, remedy=remedy))
-        return [*found, *examine(store, SystemClock(), declared, version=own, memory=here.memory)]
+        return [*found, *examine(store, SystemClock(), declared, version=own, memories=memories(here.settings, store))]
     finally:
         store.close()
 
@@ -105,15 +108,15 @@ def _plain(finding: Finding, lang: str) -> dict[str, object]:
 
 def _text(here: Session, found: Sequence[Finding]) -> str:
     marks = MARKS if here.unicode else ASCII_MARKS
-    lines = []
+    lines: list[str] = []
     for finding in found:
         sentence, remedy = told(finding.code, finding.sentence, finding.remedy, dict(finding.detail), here.lang)
         lines.append(f"  {marks[finding.level]} {sentence}")
         if remedy:
-            lines.append("      " + here.word("to_do", remedy=remedy))
+            lines.append(Told("      " + here.word("to_do", remedy=remedy)))
     warned, refused = (sum(finding.level == level for finding in found) for level in ("warn", "refuse"))
     if refused:
         lines.append(here.word("doctor_refused", refused=refused, warned=warned))
     else:
         lines.append(here.word("doctor_warned", warned=warned) if warned else here.word("doctor_well"))
-    return "\n".join(lines)
+    return joined(lines)

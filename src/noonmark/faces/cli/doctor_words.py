@@ -102,7 +102,7 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "noonmark ledger show",
     ),
     "rollback_untold": (
-        "存储缺少它曾向本机 {writers} 确认过的数据：它回退过。",
+        "存储缺少它曾向 {writers} 确认过的数据（据其回执）：它回退过。",
         "在此启动的下一个 worker 会扣住可能已运行的触发：noonmark worker APP，然后 noonmark ledger show",
     ),
     "receipt_unreadable": (

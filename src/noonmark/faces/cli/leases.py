@@ -7,6 +7,7 @@ from typing import Any, cast
 import click
 
 from noonmark.core.model import SECOND, Occurrence, Query, State, WorkerInfo
+from noonmark.core.told import job_told, joined, key_told
 from noonmark.engine.host import lives_here
 from noonmark.explain.render import stamp, table
 from noonmark.explain.voice import Voice
@@ -60,14 +61,14 @@ def _text(
     names: dict[str, str],
     blind: list[WorkerInfo],
 ) -> str:
-    parts = [here.word("no_leases")]
+    parts: list[str] = [here.word("no_leases")]
     if rows:
         parts = [table(here.header("leases_header"), [_lease_cells(here, row, names) for row in rows])]
     if workers:
         parts.append(table(here.header("workers_header"), [_worker_cells(here, worker) for worker in workers]))
     if blind:
         parts.append(here.word("blind_workers", names=", ".join(worker.name for worker in blind)))
-    return "\n\n".join(parts)
+    return joined(parts, "\n\n")
 
 
 def _lease_cells(here: Session, row: Occurrence, names: dict[str, str]) -> list[str]:
@@ -75,7 +76,7 @@ def _lease_cells(here: Session, row: Occurrence, names: dict[str, str]) -> list[
     until = "-"
     if row.due_at is not None:
         until = here.word("in_parens", moment=voice.moment(row.due_at), distance=voice.distance(row.due_at))
-    job = f"{row.job}[{row.subject}]" if row.subject else row.job
+    job = job_told(row.job, row.subject)
     since = voice.moment(row.started_at) if row.started_at is not None else "-"
     return [names.get(row.holder, row.holder), job, f"r{row.id}", str(row.attempt), f"#{row.attempt}", since, until]
 
@@ -98,7 +99,7 @@ def _plain_lease(row: Occurrence, voice: Voice) -> dict[str, Any]:
         "id": row.id,
         "job": row.job,
         "subject": row.subject,
-        "key": row.key,
+        "key": key_told(row.job, row.key),
         "worker": row.holder,
         "attempt": row.attempt,
         "fence": row.fence,

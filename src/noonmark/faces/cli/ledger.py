@@ -16,21 +16,31 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from noonmark.core.told import Told, joined, key_told
 from noonmark.explain.render import stamp, table
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.acts import reason_given
-from noonmark.faces.cli.session import Command, Session, session
+from noonmark.faces.cli.memories import folder_of, state_option, store_id
+from noonmark.faces.cli.session import Command, Session, session, settings_of
 
 if TYPE_CHECKING:
+    from noonmark.core.model import Occurrence
     from noonmark.core.model.rollback import Epoch, Writer
-    from noonmark.engine.mending import Overview
+    from noonmark.engine.mending import Overview, Released
     from noonmark.engine.witnessing import Untold
 
 SHOWN = 20
 """Most held rows and writers that are listed."""
 ACTIONS = {"show": 0, "release": 0, "export": 1, "import": 1}
 """What can be done, and how many names may follow."""
-TAKEN_BY = {"--job": "release", "--as": "release", "--reason": "release", "--from-state": "export", "--go": "import"}
+TAKEN_BY = {
+    "--job": ("release",),
+    "--as": ("release",),
+    "--reason": ("release",),
+    "--from-state": ("export",),
+    "--go": ("import",),
+    "--state": ("show", "release"),
+}
 """Which option says something with which of them."""
 
 STEPS = {
@@ -54,6 +64,7 @@ STEPS = {
 @click.option("--of", default="", metavar="STORE",
               help="export --from-state, import: the outcomes of another store, by its id.")  # fmt: skip
 @click.option("--go", is_flag=True, help="import: do it; without it you see what would be done.")
+@state_option
 @click.pass_context
 def ledger(
     ctx: click.Context,
@@ -70,15 +81,18 @@ def ledger(
     An export is read into the store that it comes from; into another one only with --of, the id that the file names.
     A store that went back in time is noticed by the workers; what may have run in the range that it lost is held.
     Exit code 3: refused (no rollback is left to release; a ledger that was changed or is another store's; rows that a
-    worker has to look at first; rows of which a journal here knows that they ran; a rollback that was proved meanwhile).
+    worker has to look at first; rows of which a worker's journal knows that they ran; a rollback that was proved meanwhile).
     """
     action, *rest = words
     if action not in ACTIONS or len(rest) > ACTIONS[action]:
         raise problems.Trouble("ledger_which")
-    given = {"--job": job, "--as": as_, "--reason": reason, "--from-state": from_state is not None, "--go": go}
+    given = {
+        "--job": job, "--as": as_, "--reason": reason, "--from-state": from_state is not None, "--go": go,
+        "--state": settings_of(ctx).state,
+    }  # fmt: skip
     for option, value in given.items():
-        if value and TAKEN_BY[option] != action:
-            raise problems.Trouble("ledger_option", option=option, action=action, taken_by=TAKEN_BY[option])
+        if value and action not in TAKEN_BY[option]:
+            raise problems.Trouble("ledger_option", option=option, action=action, taken_by=" | ".join(TAKEN_BY[option]))
     if action == "import" and not rest:
         raise problems.Trouble("ledger_no_file")
     if of and action != "import" and from_state is None:
@@ -100,7 +114,7 @@ def _show(here: Session) -> int:
     from noonmark.engine.mending import overview
     from noonmark.engine.witnessing import untold
 
-    found, more = overview(here.store), untold(here.memory, here.store)
+    found, more = overview(here.store), untold(here.memories, here.store)
     here.emit(_plain(here, found, more), lambda: _text(here, found, more))
     return problems.OK
 
@@ -123,16 +137,8 @@ def _plain(here: Session, found: Overview, more: Untold) -> dict[str, Any]:
             }
             for epoch in found.epochs
         ],
-        "held": [
-            {
-                "id": row.id,
-                "job": row.job,
-                "subject": row.subject,
-                "key": row.key,
-                "due": stamp(row.scheduled_for, zone),
-            }
-            for row in found.held
-        ],
+        "held": [_row(row, zone) for row in found.held],
+        "not_yet_looked_at": [_row(row, zone) for row in found.unseen],
         "writers": [
             {
                 "id": writer.id,
@@ -148,24 +154,33 @@ def _plain(here: Session, found: Overview, more: Untold) -> dict[str, Any]:
     }
 
 
+def _row(row: Occurrence, zone: str) -> dict[str, Any]:
+    due = stamp(row.scheduled_for, zone)
+    return {"id": row.id, "job": row.job, "subject": row.subject, "key": key_told(row.job, row.key), "due": due}
+
+
 def _text(here: Session, found: Overview, more: Untold) -> str:
-    parts = [] if more.lost else [here.word("ledger_no_rollback")]
+    parts: list[str] = [] if more.lost else [here.word("ledger_no_rollback")]
     if found.epochs:
         parts = [_epoch(here, epoch) for epoch in found.epochs]
         counts = Counter(row.job for row in found.held)
-        rows = [[job, str(count)] for job, count in counts.most_common(SHOWN)]
-        if rows:
-            parts += [table(here.header("held_header"), rows), here.word("ledger_to_do")]
-        else:
-            parts.append(here.word("ledger_nothing_held"))
+        rows = [[Told(job), str(count)] for job, count in counts.most_common(SHOWN)]
+        parts.append(table(here.header("held_header"), rows) if rows else here.word("ledger_nothing_held"))
+        if found.unseen:
+            jobs = Counter(row.job for row in found.unseen).most_common(SHOWN)
+            jobs_said = ", ".join(f"{job} ({count})" for job, count in jobs)
+            parts.append(here.word("ledger_not_looked_at", jobs=jobs_said))
+        if rows or found.unseen:
+            parts.append(here.word("ledger_to_do"))
     if more.lost:
         parts.append(here.word("ledger_untold", writers=", ".join(more.lost[:SHOWN])))
     if more.unreadable:
-        parts.append(here.word("ledger_unreadable", writers=", ".join(more.unreadable[:SHOWN]), folder=here.memory))
+        folder, writers = ", ".join(map(str, here.memories)), ", ".join(more.unreadable[:SHOWN])
+        parts.append(here.word("ledger_unreadable", writers=writers, folder=folder))
     if found.writers:
         rows = [_writer(here, writer) for writer in found.writers[:SHOWN]]
         parts.append(table(here.header("writers_header"), rows))
-    return "\n\n".join(parts)
+    return joined(parts, "\n\n")
 
 
 def _epoch(here: Session, epoch: Epoch) -> str:
@@ -180,9 +195,9 @@ def _epoch(here: Session, epoch: Epoch) -> str:
     )
     if epoch.released_at is not None:
         at = voice.moment(epoch.released_at)
-        said += "\n" + here.word("ledger_released_by", by=epoch.released_by, at=at, reason=epoch.reason)
+        said = joined([said, here.word("ledger_released_by", by=epoch.released_by, at=at, reason=epoch.reason)])
     elif epoch.released_jobs:
-        said += "\n" + here.word("ledger_released_jobs", jobs=", ".join(sorted(epoch.released_jobs)))
+        said = joined([said, here.word("ledger_released_jobs", jobs=", ".join(sorted(epoch.released_jobs)))])
     return said
 
 
@@ -197,7 +212,7 @@ def _writer(here: Session, writer: Writer) -> list[str]:
 
 
 def _release(here: Session, job: str, as_: str | None, reason: str | None) -> int:
-    from noonmark.engine.mending import release
+    from noonmark.engine.mending import epochs, release
 
     if as_ is None or reason is None:
         raise problems.Trouble("ledger_release_how")
@@ -209,83 +224,74 @@ def _release(here: Session, job: str, as_: str | None, reason: str | None) -> in
         here.store, here.request_id, actor=here.actor, reason=reason_given(reason), job=job, as_done=as_ == "done"
     )
     if answer is None:
-        here.emit(
-            {"v": 1, "outcome": "already_done", "rows": 0, "left": [], "added": []},
-            lambda: here.word("ledger_nothing_to_release"),
-        )
+        is_open = any(epoch.released_at is None for epoch in epochs(here.store))
+        nothing: dict[str, Any] = {"left": [], "added": [], "rollbacks": [], "over": [], "all_over": not is_open}
+        word = "ledger_nothing_of_job" if is_open else "ledger_nothing_to_release"
+        here.emit({"v": 1, "outcome": "already_done", "rows": 0, **nothing}, lambda: here.word(word, job=job))
         return problems.REFUSED
-    is_over = not answer.left and not answer.added
-    outcome = "done" if is_over else "refused"
-    plain = {"v": 1, "outcome": outcome, "rows": answer.rows, "left": list(answer.left), "added": list(answer.added)}
+    is_done = not answer.left and not answer.added
+    plain = {
+        "v": 1, "outcome": "done" if is_done else "refused", "rows": answer.rows, "left": list(answer.left),
+        "added": list(answer.added), "rollbacks": list(answer.rollbacks), "over": list(answer.over),
+        "all_over": answer.is_all_over,
+    }  # fmt: skip
+    here.emit(plain, lambda: _released(here, answer, job, as_))
+    return problems.OK if is_done else problems.REFUSED
+
+
+def _released(here: Session, answer: Released, job: str, as_: str) -> str:
     said = [here.word("ledger_let_run" if as_ == "run" else "ledger_marked", rows=answer.rows)]
-    if is_over and not answer.rows:
+    if not (answer.rows or answer.left or answer.added):
         said = [here.word("ledger_released_none")]
+    if still := [number for number in answer.rollbacks if number not in answer.over]:
+        said.append(here.word("ledger_not_over", numbers=", ".join(map(str, still)), job=job))
+    if answer.over:
+        word = "ledger_all_over" if answer.is_all_over else "ledger_over"
+        said.append(here.word(word, numbers=", ".join(map(str, answer.over))))
     if answer.left:
         said.append(here.word("ledger_left", left=", ".join(f"r{number}" for number in answer.left[:SHOWN])))
     if answer.added:
         said.append(here.word("ledger_added", numbers=", ".join(map(str, answer.added))))
-    here.emit(plain, lambda: "\n".join(said))
-    return problems.OK if is_over else problems.REFUSED
+    return joined(said)
 
 
 def _refuse_known(here: Session, job: str) -> None:
-    """Let nothing run again of which a journal of this machine knows that it ran."""
-    from noonmark.core import rollback
-    from noonmark.engine.mending import held_rows
+    """Let nothing run again of which a worker's journal knows that it ran."""
+    from noonmark.engine.mending import epochs, held_rows
 
-    epochs = rollback.epochs_of(here.store.facts([rollback.FACT])[rollback.FACT].value)
-    known = here.witness(epochs) if here.witness is not None and epochs else {}
+    witness = here.witness
+    known = witness(epochs(here.store)) if witness is not None else {}
     if not known:
         return
     rows = [row for row in held_rows(here.store, job or None) if row.key and (row.job, row.key) in known]
     if rows:
         shown = ", ".join(f"r{row.id}" for row in rows[:SHOWN])
-        raise problems.Trouble("ledger_known", count=len(rows), rows=shown, code=problems.REFUSED)
+        named = [folder for folder in here.settings.state if folder != "none"]
+        state = f" {named[0]}" if len(named) == 1 else " DIR" if named else ""
+        raise problems.Trouble("ledger_known", count=len(rows), rows=shown, state=state, code=problems.REFUSED)
 
 
 # -- export and import ------------------------------------------------------------------------------------
 
 
 def _export(here: Session, file: str, from_state: str | None, of: str) -> int:
-    from noonmark.engine import exports, importing
+    from noonmark.engine import exports, importing, statefolder
 
-    store_id = _store_id(here)
+    store = store_id(here.store)
     outcomes: Iterable[Any] = importing.of_store(here.store)
     if from_state is not None:
-        store_id = of or store_id
-        outcomes = _journals(from_state, store_id)
+        store = of or store
+        outcomes = statefolder.outcomes(folder_of(from_state or None, store), store, here.tell_damage)
     lines = 0
     with _writing(file) as out:
-        for line in exports.exported(store_id, outcomes):
+        for line in exports.exported(store, outcomes):
             out.write(line + "\n")
             lines += 1
     if file != "-":
         count = lines - 2  # the head and the end are no outcomes
-        plain = {"v": 1, "file": file, "store": store_id, "outcomes": count}
-        here.emit(plain, lambda: here.word("ledger_exported", count=count, file=file, store=store_id))
+        plain = {"v": 1, "file": file, "store": store, "outcomes": count, "damaged": here.damaged}
+        here.emit(plain, lambda: here.word("ledger_exported", count=count, file=file, store=store))
     return problems.OK
-
-
-def _journals(from_state: str, store_id: str) -> Iterable[Any]:
-    from noonmark.engine import statefolder
-
-    root = statefolder.root_of(from_state or None)
-    stores = [] if root is None else statefolder.stores(root)
-    if root is None or store_id not in stores:  # so no name of a stranger becomes a path
-        if not stores:
-            raise problems.Trouble("ledger_no_state", folder=str(root), code=problems.NOT_FOUND)
-        raise problems.Trouble(
-            "ledger_other_state", folder=str(root), store=store_id, stores=", ".join(stores[:SHOWN]), newest=stores[0],
-            code=problems.NOT_FOUND,
-        )  # fmt: skip
-    return statefolder.outcomes(root, store_id)
-
-
-def _store_id(here: Session) -> str:
-    store: Any = here.store
-    if not hasattr(store, "store_id"):
-        raise problems.Trouble("ledger_no_guard")
-    return str(store.store_id())
 
 
 @contextmanager
@@ -311,7 +317,7 @@ def _writing(file: str) -> Iterator[TextIO]:
 def _import(here: Session, file: str, of: str, *, go: bool) -> int:
     from noonmark.engine import exports, importing
 
-    own = _store_id(here)
+    own = store_id(here.store)
     try:
         # Read twice, so that no line is entered before the last one was seen to fit, and none of them is kept.
         with open(file, encoding="utf-8", errors="surrogateescape") as lines:
@@ -339,6 +345,6 @@ def _import(here: Session, file: str, of: str, *, go: bool) -> int:
 def _imported(here: Session, store: str, own: str, counts: Counter[str], *, go: bool) -> str:
     lines = [here.word("ledger_from_own" if store == own else "ledger_from", store=store)]
     if not counts:
-        return "\n".join([*lines, here.word("ledger_nothing_in")])
+        return joined([*lines, here.word("ledger_nothing_in")])
     lines += [here.word(word, count=counts[name]) for name, word in STEPS.items() if counts[name]]
-    return "\n".join([*lines, here.word("ledger_done" if go else "ledger_dry")])
+    return joined([*lines, here.word("ledger_done" if go else "ledger_dry")])

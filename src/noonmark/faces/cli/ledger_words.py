@@ -20,20 +20,45 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
     ),
     "ledger_released_by": ("    released by {by} at {at}: {reason}", "    由 {by} 于 {at} 放行：{reason}"),
     "ledger_released_jobs": ("    released so far: {jobs}", "    已放行的任务：{jobs}"),
+    "journal_damaged": (
+        "{place} is not as it was written: what this line of a worker's journal said is not known",
+        "{place} 不是原样：worker 日志中这一行写了什么已无从得知",
+    ),
+    "journals_damaged": ("and more lines like that", "还有更多这样的行"),
+    "ledger_not_over": (
+        "Rollback {numbers} is let go for {job}, and still open for other jobs: noonmark ledger show",
+        "第 {numbers} 次回退已为 {job} 放行，对其他任务仍未了结：noonmark ledger show",
+    ),
+    "ledger_over": (
+        "Rollback {numbers} is over: it holds nothing of any job any more.",
+        "第 {numbers} 次回退已了结：不再扣住任何任务的触发。",
+    ),
+    "ledger_all_over": (
+        "Rollback {numbers} is over: it holds nothing of any job any more, and the alert is closed.",
+        "第 {numbers} 次回退已了结：不再扣住任何任务的触发，警报已关闭。",
+    ),
     "ledger_nothing_held": ("Nothing is held.", "没有扣住的触发。"),
+    "ledger_not_looked_at": (
+        "May have run in it, too, and held as soon as a worker looks: {jobs}",
+        "也可能已运行，worker 一查看即扣住：{jobs}",
+    ),
     "ledger_nothing_to_release": (
         "Nothing to release: no rollback holds anything.",
         "无需放行：没有回退扣住任何触发。",
     ),
+    "ledger_nothing_of_job": (
+        "Nothing to release for {job}: it was let go before. A rollback is still open for other jobs: noonmark ledger show",
+        "{job} 无需放行：先前已放行。仍有回退对其他任务未了结：noonmark ledger show",
+    ),
     "ledger_released_none": ("Released; no row was held.", "已放行；没有扣住的触发。"),
     "ledger_untold": (
         (
-            "The store lacks what it had acknowledged to {writers} of this machine: it went back in time.\n"
-            "The next worker that starts here tells it so, and what may have run is held: noonmark worker APP"
+            "The store lacks what it had acknowledged to {writers}, as their receipts say: it went back in time.\n"
+            "The next worker that starts with them tells it so, and what may have run is held: noonmark worker APP"
         ),
         (
-            "存储缺少它曾向本机 {writers} 确认过的数据：它回退过。\n"
-            "在此启动的下一个 worker 会登记这次回退，可能已运行的触发将被扣住：noonmark worker APP"
+            "存储缺少它曾向 {writers} 确认过的数据（据其回执）：它回退过。\n"
+            "下一个带着这些回执启动的 worker 会登记这次回退，可能已运行的触发将被扣住：noonmark worker APP"
         ),
     ),
     "ledger_unreadable": (
@@ -112,14 +137,14 @@ LEDGER_TROUBLES: dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = 
     ),
     "ledger_known": (
         (
-            "{count} of the held rows ran already, as the journals of this machine know: {rows}",
+            "{count} of the held rows ran already, as the workers' journals know: {rows}",
             "released as run they would run a second time",
-            "noonmark ledger export FILE --from-state, then noonmark ledger import FILE --go, then release the rest",
+            "noonmark ledger export FILE --from-state{state}, then noonmark ledger import FILE --go, then release the rest",
         ),
         (
-            "{count} 个被扣住的触发已经运行过（据本机日志）：{rows}",
+            "{count} 个被扣住的触发已经运行过（据 worker 的日志）：{rows}",
             "按 run 放行会让它们再跑一遍",
-            "先 noonmark ledger export 文件 --from-state，再 noonmark ledger import 文件 --go，然后放行其余",
+            "先 noonmark ledger export 文件 --from-state{state}，再 noonmark ledger import 文件 --go，然后放行其余",
         ),
     ),
     "ledger_release_how": (
@@ -144,26 +169,26 @@ LEDGER_TROUBLES: dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = 
     ),
     "ledger_no_state": (
         (
-            "no worker of this host has a state folder for this store in {folder}",
+            "no worker has a state folder for this store in {folder}",
             "it ran on another host, as another user, or blind",
-            "run it where the worker ran, or name the folder: --from-state DIR",
+            "run it where the worker ran, or name its folder: --from-state DIR to export, else --state DIR",
         ),
         (
-            "{folder} 里没有本机 worker 关于该存储的状态目录",
+            "{folder} 里没有 worker 关于该存储的状态目录",
             "它在别的主机或以别的用户运行过，或是盲 worker",
-            "请在 worker 所在处执行，或指明目录：--from-state 目录",
+            "请在 worker 所在处执行，或指明其目录：导出用 --from-state 目录，其他用 --state 目录",
         ),
     ),
     "ledger_other_state": (
         (
-            "no worker of this host has a state folder for the store {store} in {folder}",
+            "no worker has a state folder for the store {store} in {folder}",
             "there are journals of: {stores}; one of them may be what a store was before it came back empty",
-            "name that one: noonmark ledger export FILE --from-state --of {newest}",
+            "name that one: noonmark ledger export FILE {named} --of {newest}",
         ),
         (
-            "{folder} 里没有本机 worker 关于存储 {store} 的状态目录",
+            "{folder} 里没有 worker 关于存储 {store} 的状态目录",
             "那里有这些存储的日志：{stores}；其中之一可能是某个存储变空之前的那一个",
-            "请指明它：noonmark ledger export 文件 --from-state --of {newest}",
+            "请指明它：noonmark ledger export 文件 {named} --of {newest}",
         ),
     ),
     "ledger_of": (

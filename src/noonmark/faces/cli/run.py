@@ -20,6 +20,7 @@ from noonmark.core.model import (
     Query,
     State,
 )
+from noonmark.core.told import Told, joined, key_told
 from noonmark.explain.evidence import replay
 from noonmark.explain.find import the_job
 from noonmark.explain.render import ASCII_MARKS, MARKS, check_lines, stamp
@@ -140,7 +141,7 @@ def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *
         "would_run": all(decision.event is Event.START for _, decision in decisions),
         "runs": [_plain(here, rule, row, decision) for row, decision in decisions],
     }
-    here.emit(plain, lambda: "\n".join(_decision_text(here, rule, row, decision) for row, decision in decisions))
+    here.emit(plain, lambda: joined(_decision_text(here, rule, row, decision) for row, decision in decisions))
     here.remark(here.word("nothing_started"))
     return problems.OK if plain["would_run"] else problems.REFUSED
 
@@ -152,11 +153,16 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
         "v": 1,
         "job": rule.name,
         "runs": [
-            {"id": answer.id, "key": row.key, "outcome": answer.outcome, "duplicate_of": answer.duplicate_of}
+            {
+                "id": answer.id,
+                "key": key_told(row.job, row.key),
+                "outcome": answer.outcome,
+                "duplicate_of": answer.duplicate_of,
+            }
             for row, answer in zip(rows, added, strict=True)
         ],
     }
-    here.emit(plain, lambda: "\n".join(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
+    here.emit(plain, lambda: joined(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
     if refused:
         here.remark(here.word("run_again"))
         return problems.REFUSED
@@ -174,7 +180,7 @@ _HELD = {State.SUCCESS: "held_done", State.FAILED_MANUAL: "held_person"}
 
 def _answer_text(here: Session, rule: Job, row: NewOccurrence, answer: Added) -> str:
     if answer.outcome == "added":
-        return here.word("asked_for", number=answer.id, key=row.key)
+        return here.word("asked_for", number=answer.id, key=key_told(row.job, row.key))
     number = answer.duplicate_of or answer.id
     found = here.store.occurrences(Query(ids=(number,)))
     voice = here.voice(rule.tz)
@@ -184,7 +190,9 @@ def _answer_text(here: Session, rule: Job, row: NewOccurrence, answer: Added) ->
         state, held = phrasing.state(holder.state, here.lang), _HELD.get(holder.state, "held_there")
         if holder.ended_at is not None:
             when = voice.say("duplicate_when", at=voice.moment(holder.ended_at))
-    return here.word("run_refused", key=row.key, held=here.word(held, state=state), when=when, number=number)
+    return here.word(
+        "run_refused", key=key_told(row.job, row.key), held=here.word(held, state=state), when=when, number=number
+    )
 
 
 def _decision_text(here: Session, rule: Job, row: NewOccurrence, decision: Decision) -> str:
@@ -195,13 +203,15 @@ def _decision_text(here: Session, rule: Job, row: NewOccurrence, decision: Decis
     marks = MARKS if here.unicode else ASCII_MARKS
     lines = check_lines([(c.name, c.passed, c.wanted, c.seen) for c in decision.checks], here.lang, marks)
     zone = voice.say("head_zone", zone=voice.zone)
-    return "\n".join([here.word("would", job=rule.name, key=row.key, verdict=verdict), *lines, f"  {zone}"])
+    return joined(
+        [here.word("would", job=rule.name, key=key_told(row.job, row.key), verdict=verdict), *lines, Told(f"  {zone}")]
+    )
 
 
 def _plain(here: Session, rule: Job, row: NewOccurrence, decision: Decision) -> dict[str, Any]:
     voice = here.voice(rule.tz)
     return {
-        "key": row.key,
+        "key": key_told(row.job, row.key),
         "business_date": row.business_date,
         "occurrence": stamp(row.scheduled_for, voice.zone),
         "decision": decision.verdict.value,

@@ -17,11 +17,12 @@ import click
 
 from noonmark.core import times
 from noonmark.core.model import Job, Micros
-from noonmark.core.shown import json_text, shown
+from noonmark.core.shown import Told, json_text, printable, redacted
 from noonmark.explain.find import read_rule
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems, words
 from noonmark.faces.cli.lazy import Command, refuse_pretending, settings_of
+from noonmark.faces.cli.memories import memories, store_id
 from noonmark.faces.cli.settings import Settings, writes_unicode
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Command", "Session", "session", "settings_of"]
 
 _SQLITE = "sqlite:///"
+DAMAGE_SHOWN = 10
+"""Most damaged lines that are named one by one."""
 
 
 class Session:
@@ -39,6 +42,8 @@ class Session:
     def __init__(self, settings: Settings, *, create: bool = False) -> None:
         self.settings = settings
         self._create = create
+        self.damaged: list[str] = []
+        """The lines of journals, as FILE:LINE, that could not be believed."""
 
     @cached_property
     def store(self) -> Store:
@@ -103,19 +108,28 @@ class Session:
         return os.environ.get("NOONMARK_ACTOR") or os.environ.get("USER") or os.environ.get("USERNAME") or "cli"
 
     @cached_property
-    def memory(self) -> Path | None:
-        """Return the state folder of this machine's workers; None: nothing is remembered here of this store."""
-        from noonmark.engine import statefolder
-
-        return None if self.settings.store_url.startswith("memory:") else statefolder.root_of(None)
+    def memories(self) -> tuple[Path, ...]:
+        """Return the state folders of workers that are asked what the store lost."""
+        return memories(self.settings, self.store)
 
     @property
     def witness(self) -> Witness | None:
-        """Return who says what the journals of this machine's workers have of ranges that the store lost."""
+        """Return who says what the workers' journals have of ranges that the store lost."""
         from noonmark.engine import witnessing
 
         store: Any = self.store
-        return witnessing.witness(self.memory, str(store.store_id())) if hasattr(store, "store_id") else None
+        if not (self.settings.state or hasattr(store, "store_id")):
+            return None
+        return witnessing.witness(self.memories, store_id(store), self.tell_damage)
+
+    def tell_damage(self, place: str) -> None:
+        """Remark, once, that a line of a journal (FILE:LINE) says nothing any more."""
+        if place not in self.damaged:
+            self.damaged.append(place)
+            if len(self.damaged) <= DAMAGE_SHOWN:
+                self.remark(self.word("journal_damaged", place=place))
+            elif len(self.damaged) == DAMAGE_SHOWN + 1:
+                self.remark(self.word("journals_damaged"))
 
     def request_id(self) -> str:
         """Return a new id for one intention."""
@@ -125,7 +139,7 @@ class Session:
         """Refuse ``--now`` where something is done: what is done is done at the store's time."""
         refuse_pretending(self.settings)
 
-    def word(self, key: str, /, **args: object) -> str:
+    def word(self, key: str, /, **args: object) -> Told:
         """Return a text of ``words.py`` in the language of this call."""
         return words.say(key, self.lang, **args)
 
@@ -135,13 +149,13 @@ class Session:
 
     def say(self, text: str) -> None:
         """Print data, without secrets and without what would drive the terminal."""
-        text = shown(text)
+        text = printable(redacted(text))
         click.echo(self._painted(text) if self._colours() else text)
 
     def remark(self, text: str) -> None:
         """Print a remark to stderr, unless asked to be quiet."""
         if not self.settings.quiet:
-            click.echo(shown(text), err=True)
+            click.echo(printable(redacted(text)), err=True)
 
     def emit(self, plain: dict[str, Any], text: Callable[[], str]) -> None:
         """Print one object as JSON, or its text."""

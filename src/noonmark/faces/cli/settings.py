@@ -29,6 +29,8 @@ class Settings:
     yes: bool = False
     quiet: bool = False
     verbose: bool = False
+    state: tuple[str, ...] = ()
+    """The state folders that were named, for the commands that read some."""
     typed: set[str] = field(default_factory=set)
     """Names of the options that stood on the line; the others come from the environment."""
     answered: bool = False

@@ -9,6 +9,7 @@ from noonmark.explain.expected import TooMany
 from noonmark.explain.report import report_json, report_text
 from noonmark.explain.verify import verify as prove
 from noonmark.faces.cli import problems
+from noonmark.faces.cli.memories import state_option
 from noonmark.faces.cli.session import Command, Session, session
 
 
@@ -16,6 +17,7 @@ from noonmark.faces.cli.session import Command, Session, session
 @click.option("--since", default="24h", show_default=True, metavar="TIME", help="How far back: 24h, or a time.")
 @click.option("--until", metavar="TIME", help="Until when; now when left out.")
 @click.option("--job", metavar="JOB", help="Only this job.")
+@state_option
 @click.pass_context
 def verify(ctx: click.Context, since: str, until: str | None, job: str | None) -> int:
     """Recompute from the rules what should exist and prove the ledger against it.

@@ -10,6 +10,7 @@ from noonmark.explain import render
 from noonmark.explain.why import why as explain
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.acts import number_of
+from noonmark.faces.cli.memories import state_option
 from noonmark.faces.cli.session import Command, Session, session
 from noonmark.ports.clock import SystemClock
 
@@ -19,6 +20,7 @@ from noonmark.ports.clock import SystemClock
 @click.option("--at", metavar="TIME", help="The moment: 2026-11-28, 2026-11-28T18:30, with or without offset.")
 @click.option("--key", metavar="KEY", help="The rendered key, as history shows it.")
 @click.option("--occurrence", metavar="OCC", help="The occurrence, 123 or r123.")
+@state_option
 @click.pass_context
 def why(ctx: click.Context, job: str | None, at: str | None, key: str | None, occurrence: str | None) -> int:
     """Say why something ran, did not run, ran late or ran twice.

@@ -128,7 +128,7 @@ def _begin(tables: Tables, row: Occurrence, item: Settlement, now: Micros) -> Oc
     tables.change(row.id, revision=item.gates.revision, due_at=now + item.lease)
     row = begin_run(tables, tables.rows[row.id], now)
     words = _words(row, item, event=item.event)
-    return tables.change(row.id, gated=row.gated or rollback.needs_look(item.code), **words)
+    return tables.change(row.id, gated=row.gated or rollback.needs_look(item.code, item.gates), **words)
 
 
 def _finish(tables: Tables, row: Occurrence, item: Settlement, event: Event, state: State, now: Micros) -> None:
@@ -156,7 +156,7 @@ def _finish(tables: Tables, row: Occurrence, item: Settlement, event: Event, sta
             due_at = now  # no wake-up is lost between the decision and this park
         else:
             tables.wait(row.id, dict(item.gates.facts))
-    if rollback.needs_look(str(fields["code"])):
+    if rollback.needs_look(str(fields["code"]), item.gates):
         fields["gated"] = True
     if event is Event.PARK and row.cancel_requested:
         due_at = min(due_at, now + CANCEL_WITHIN)

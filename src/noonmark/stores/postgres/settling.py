@@ -208,7 +208,7 @@ def _begin(desk: Desk, line: Line, item: Settlement) -> int:
     line.run_fence, line.run_worker, line.is_changed = row.fence, row.holder, True
     row.verdict = item.verdict or Verdict.SHOULD_RUN.value
     row.code, row.detail = item.code or "started", item.detail if item.code else "{}"
-    row.gated = row.gated or rollback.needs_look(row.code)
+    row.gated = row.gated or rollback.needs_look(row.code, item.gates)
     return until
 
 
@@ -260,7 +260,7 @@ def _wait(desk: Desk, line: Line, item: Settlement, state: State, words: tuple[s
     row.frontier = row.frontier and not _passes_on(line, item)  # its successor takes the flag over
     row.state, line.answered = state, item.fence
     row.verdict, row.code, row.detail = words
-    row.gated = row.gated or rollback.needs_look(row.code)
+    row.gated = row.gated or rollback.needs_look(row.code, item.gates)
     ending.wait(line, due_at)
 
 

@@ -186,7 +186,7 @@ def _begin(tx: Transaction, line: Line, item: Settlement) -> int:
             item.verdict or Verdict.SHOULD_RUN.value,
             item.code or "started",
             item.detail if item.code else "{}",
-            int(rollback.needs_look(item.code)),
+            int(rollback.needs_look(item.code, gates)),
             row.id,
         ),
     )
@@ -246,7 +246,7 @@ def _wait(tx: Transaction, line: Line, item: Settlement, state: State, words: tu
         _WAIT,
         (
             state.value, due_at, int(frontier), attempt, *words, result, error, int(waits), item.fence,
-            int(rollback.needs_look(words[1])), row.id,
+            int(rollback.needs_look(words[1], item.gates)), row.id,
         ),
     )  # fmt: skip
     tx.moved(row.state, state)

@@ -179,6 +179,19 @@ def a_held_row_that_wakes_is_looked_at_again_and_never_started_by_take(harness: 
     assert (again.id, again.looking, again.state) == (row.id, True, State.PENDING)
 
 
+def what_waits_for_something_else_in_a_lost_range_is_looked_at_first(harness: Harness) -> None:
+    """A moment that is yielded after the proof is gated by nobody; its park says that the rollbacks were seen."""
+    harness.activate()
+    harness.signal(rollback.FACT, {"epochs": []})
+    row = harness.looked_at(at=-5, frontier=True, gated=False)
+    successor = harness.series_row("b", at=86_400, frontier=True)
+    gates = Gates(revision=1, facts={rollback.FACT: 1})
+    park = make_end(row, Event.PARK, due_at=harness.at(10), code="handler_missing", gates=gates, adds=(successor,))
+    assert harness.settle(park)[0].outcome == "applied"
+    assert (harness.row(row.id).gated, harness.row(row.id).frontier) == (True, False)
+    assert harness.take_one(at=11).looking
+
+
 # -- between what a person was shown and the act --------------------------------------------------------------
 
 

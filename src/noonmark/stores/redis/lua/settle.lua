@@ -122,10 +122,14 @@ local function refusal(row, gates)
   return nil
 end
 
--- What is held wakes whenever a rollback is written, and a retry of what was started may be a repeat, too; but take
--- knows nothing of rollbacks.
-local function gate_if_in_lost_range(head)
-  if head[CODE] == 'held_rollback' or head[CODE] == 'restored_epoch' then
+-- What is held wakes whenever a rollback is written; what waits for something else, and a retry of what was started, may
+-- be a repeat, too; but take knows nothing of rollbacks.
+local function gate_if_in_lost_range(head, gates)
+  local is_seen = head[CODE] == 'held_rollback' or head[CODE] == 'restored_epoch'
+  for _, pair in ipairs(gates and gates[G_FACTS] or {}) do
+    is_seen = is_seen or pair[1] == 'rollback'
+  end
+  if is_seen then
     head[GATED] = 1
   end
 end
@@ -142,7 +146,7 @@ local function start(row, item)
   head[VERDICT] = item[S_VERDICT] ~= '' and item[S_VERDICT] or 'should_run'
   head[CODE] = item[S_CODE] ~= '' and item[S_CODE] or 'started'
   head[DETAIL] = item[S_CODE] ~= '' and item[S_DETAIL] or '{}'
-  gate_if_in_lost_range(head)
+  gate_if_in_lost_range(head, gates)
   return head[DUE]
 end
 
@@ -172,7 +176,7 @@ local function wait(row, item, state, words)
   end
   head[STATE], head[DUE], head[HOLDER], head[LOOKING] = state, moment, '', 0
   head[VERDICT], head[CODE], head[DETAIL] = words[1], words[2], words[3]
-  gate_if_in_lost_range(head)
+  gate_if_in_lost_range(head, item[S_GATES])
   due(moment, head[WORKER])
 end
 
