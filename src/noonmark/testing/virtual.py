@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import heapq
 import math
 import random
@@ -51,6 +52,41 @@ class _AnyOrder(deque[Any]):
         return handle
 
 
+class _Soon(asyncio.Handle):
+    """A callback that is ready, made in one step."""
+
+    __slots__ = ()
+
+    def __init__(self, callback: Any, args: Any, loop: Any, context: Any) -> None:
+        self._context = contextvars.copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+
+
+class _Timer(asyncio.TimerHandle):
+    """A callback for a moment, made in one step; nobody counts those that are cancelled."""
+
+    __slots__ = ()
+
+    def __init__(self, when: float, callback: Any, args: Any, loop: Any, context: Any) -> None:
+        self._when = when
+        self._scheduled = True
+        self._context = contextvars.copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+
+    def cancel(self) -> None:
+        self._cancelled, self._callback, self._args = True, None, ()
+
+
 class VirtualLoop(asyncio.SelectorEventLoop):
     """One process's event loop in the virtual world.
 
@@ -74,6 +110,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.errors: list[BaseException] = []
         """What callbacks and forgotten tasks raised."""
         self._asked = 0
+        self._hear_first, self._hear_last = self._asyncgen_firstiter_hook, self._asyncgen_finalizer_hook
+        self._thread = threading.get_ident()
         super().__init__(_NoInput())
         if dice is not None:
             self._ready = _AnyOrder(dice)
@@ -96,9 +134,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if self._closed:
             raise RuntimeError("Event loop is closed")
         hooks = sys.get_asyncgen_hooks()
-        sys.set_asyncgen_hooks(firstiter=self._asyncgen_firstiter_hook, finalizer=self._asyncgen_finalizer_hook)
+        sys.set_asyncgen_hooks(self._hear_first, self._hear_last)
         _set_running_loop(self)
-        self._thread_id = threading.get_ident()
+        self._thread_id = self._thread
         try:
             return self._turns() > 0
         finally:
@@ -149,7 +187,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Run a callback in the next turn."""
         if self._closed:
             raise RuntimeError("Event loop is closed")
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = _Soon(callback, args, self, context)
         self._ready.append(handle)
         return handle
 
@@ -165,7 +203,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Run a callback at a moment of the loop's time; of those for one moment the first that was asked for is first."""
         if self._closed:
             raise RuntimeError("Event loop is closed")
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        timer = _Timer(when, callback, args, self, context)
         self._asked += 1
         heapq.heappush(self._scheduled, (when, self._asked, timer))
         return timer

@@ -110,8 +110,8 @@ class Replica:
     @property
     def has_work(self) -> bool:
         """True when there is something to do at this instant."""
-        next_at = self.loop.next_at
-        return self.loop.is_ready or (next_at is not None and next_at <= self.clock.boot())
+        loop = self.loop
+        return loop.is_ready or (loop.next_at is not None and loop.next_at <= self.clock.boot())
 
     def noticed(self, happening: Happening) -> None:
         """Keep what the engine tells."""

@@ -66,6 +66,7 @@ class MemoryStore:
         self._serving = ""
         self._answers: dict[tuple[str, str], tuple[Micros, Any]] = {}
         self._listeners: list[Callable[[], None]] = []
+        self._known_earliest: tuple[int, Micros | None] = (0, None)  # after so many puts
 
     @property
     def url(self) -> str:
@@ -356,7 +357,11 @@ class MemoryStore:
         return answer
 
     def _earliest(self) -> Micros | None:
-        return min((row.due_at for row in self._tables.open_rows() if row.due_at is not None), default=None)
+        puts, earliest = self._known_earliest
+        if puts != self._tables.puts:  # most takes change nothing
+            earliest = min((row.due_at for row in self._tables.open_rows() if row.due_at is not None), default=None)
+            self._known_earliest = self._tables.puts, earliest
+        return earliest
 
     def _forget(self, now: Micros) -> None:
         """Answers are kept for an hour; dicts keep their order, so the old ones are in front."""

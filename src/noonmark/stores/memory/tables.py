@@ -69,11 +69,13 @@ class Tables:
     duplicates_refused: int = 0
     last_seq: int = 0
     last_id: int = 0
+    puts: int = 0  # grows with every row that is kept anew
 
     # -- rows ---------------------------------------------------------------------------------
 
     def put(self, row: Occurrence) -> Occurrence:
         """Keep the row as it is now."""
+        self.puts += 1
         self.rows[row.id] = row
         if is_end(row.state):
             self.open_ids.pop(row.id, None)
