@@ -354,6 +354,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "alert_open": ("still open", "尚未关闭"),
     "alert_closed": ("closed {at}", "已于 {at} 关闭"),
+    "line_asked": ("{actor} asked for it by hand, {at}.", "由 {actor} 于 {at} 手动请求。"),
     "line_note": ("Note by {actor}: {note}", "{actor} 的备注：{note}"),
     "line_replayed": (
         "These checks were replayed from the rule: the start itself recorded none.",
