@@ -138,10 +138,17 @@ def test_the_commands_that_ask_journals_read_the_folders_that_are_named(
     machine.prove()
     held = machine.hold("mail:3")
     release = ("ledger", "release", "--as", "run", "--reason", "looked")
+    for lang, said in (
+        ("en", f"The journals of {machine.memory.writer} are not among those read here"),
+        ("zh", "没有"),
+    ):
+        assert said in noonmark("ledger", "show", "--lang", lang).err
+    assert noonmark("ledger", "show", "--state", copy).err == ""
     refused = noonmark(*release, "--state", "none", "--state", copy)
     assert (refused.code, f"as the workers' journals know: r{held}" in refused.err) == (3, True)
     assert f"noonmark ledger export FILE --from-state {copy}, then" in refused.err
-    assert noonmark(*release).code == 0, "without it nobody here knows"
+    blindly = noonmark(*release)
+    assert (blindly.code, "not among those read here" in blindly.err) == (0, True), "without it nobody here knows"
     machine.desk.later(SECOND)
     (row,) = (each for each in machine.desk.take() if each.id == held)
     gates = Gates(revision=1, pause_version=machine.store.jobs(["mail"])[0].pause_version)

@@ -20,6 +20,10 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
     ),
     "ledger_released_by": ("    released by {by} at {at}: {reason}", "    由 {by} 于 {at} 放行：{reason}"),
     "ledger_released_jobs": ("    released so far: {jobs}", "    已放行的任务：{jobs}"),
+    "ledger_absent": (
+        "The journals of {writers} are not among those read here: name the folder of their machine with --state DIR.",
+        "此处读取的日志中没有 {writers} 的：请用 --state 目录 指明其所在机器的状态目录。",
+    ),
     "journal_damaged": (
         "{place} is not as it was written: what this line of a worker's journal said is not known",
         "{place} 不是原样：worker 日志中这一行写了什么已无从得知",
