@@ -90,6 +90,8 @@ def ledger(
         "--state": settings_of(ctx).state,
     }  # fmt: skip
     for option, value in given.items():
+        if value and option == "--state" and action == "export":
+            raise problems.Trouble("ledger_state_export")
         if value and action not in TAKEN_BY[option]:
             raise problems.Trouble("ledger_option", option=option, action=action, taken_by=" | ".join(TAKEN_BY[option]))
     if action == "import" and not rest:
