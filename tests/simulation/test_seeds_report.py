@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from noonmark.core.model import HOUR, MINUTE
-from noonmark.sim.__main__ import main
 from noonmark.sim.asking import HOURS
+from noonmark.sim.command import main
 from noonmark.sim.history import Violation
 from noonmark.sim.plan import draw
 from noonmark.sim.report import Report, bound

@@ -15,7 +15,8 @@ from typing import Any
 from noonmark.core import times
 from noonmark.core.conditions import fact_subject
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND
-from noonmark.core.shown import printable, redacted, written_out
+from noonmark.core.shown import Told, printable, redacted, written_out
+from noonmark.core.told import NAMES
 
 TEXT_LIMIT = 300
 
@@ -23,7 +24,7 @@ _PIECES = re.compile(r"(\[[^\[\]]*\](?:\|\[[^\[\]]*\])*)")
 _FIELD = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
 
-def fill(template: str, detail: Mapping[str, Any], *, lang: str, zone: str) -> str:
+def fill(template: str, detail: Mapping[str, Any], *, lang: str, zone: str) -> Told:
     """Return the sentence; ``zone`` is where instants are told, ``lang`` "en" or "zh"."""
     said: list[str] = []
     for choices in _split(template):
@@ -32,7 +33,7 @@ def fill(template: str, detail: Mapping[str, Any], *, lang: str, zone: str) -> s
             if complete or not optional:
                 said.append(text)
                 break
-    return "".join(said)
+    return Told("".join(said))
 
 
 @lru_cache(maxsize=512)
@@ -53,7 +54,10 @@ def _filled(text: str, detail: Mapping[str, Any], lang: str, zone: str) -> tuple
     def word(match: re.Match[str]) -> str:
         nonlocal complete
         try:
-            said = KINDS[match.group(2) or "text"](detail.get(match.group(1)), lang, zone)
+            value = detail.get(match[1])
+            if match[1] in NAMES and isinstance(value, str):
+                value = Told(value)
+            said = KINDS[match[2] or "text"](value, lang, zone)
         except (ValueError, TypeError, OverflowError, ArithmeticError, LookupError, AttributeError):
             said = ""
         complete = complete and said != ""
@@ -67,7 +71,8 @@ def _filled(text: str, detail: Mapping[str, Any], lang: str, zone: str) -> tuple
 
 def _text(value: Any, _lang: str, _zone: str) -> str:
     # a job's text must not drive the terminal of whoever reads it: written out, it still tells what was there
-    line = " ".join(printable(redacted(str(value))).split()) if value is not None else ""
+    text = value if isinstance(value, str) else str(value)
+    line = " ".join(printable(redacted(text)).split()) if value is not None else ""
     if not line.isprintable():
         line = "".join(sign if sign.isprintable() else written_out(sign) for sign in line)
     line = line if len(line) <= TEXT_LIMIT else f"{line[:TEXT_LIMIT]}…"
@@ -121,14 +126,14 @@ def _facts(value: Any, lang: str, _zone: str) -> str:
 
 
 def _fact(name: str, lang: str) -> str:
-    kind, subject, date = fact_subject(name)
+    kind, subject, date = map(redacted, fact_subject(name))
     if kind == "success":
         return f"{subject} 在 {date} 的成功" if lang == "zh" else f"the success of {subject} for {date}"
     return f"标志 {subject}" if lang == "zh" else f"flag {subject}"
 
 
 def _run(value: Any, _lang: str, _zone: str) -> str:
-    return f"r{value}" if isinstance(value, int) and not isinstance(value, bool) else str(value or "")
+    return f"r{value}" if isinstance(value, int) and not isinstance(value, bool) else redacted(str(value or ""))
 
 
 _DAYS = {

@@ -33,7 +33,7 @@ def absence(store: Store, found: Found, asked: Asked, workers: tuple[WorkerInfo,
     shown = voice.day_and_clock(asked.start)
     first = min((row.effective_at for row in revisions), default=None)
     if first is not None and asked.end - 1 <= first:
-        said = voice.say("before_rule", at=shown, job=found.name, effective=voice.day_and_clock(first))
+        said: str = voice.say("before_rule", at=shown, job=found.name, effective=voice.day_and_clock(first))
         return Absence(
             telling=Telling(sentence=said, code="before_rule", outcome="skipped"), at=asked.start, job=found.job
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from noonmark.core import phrasing
 from noonmark.core.model import SECOND, Micros
+from noonmark.core.told import key_told
 from noonmark.explain.awake import asleep_at
 from noonmark.explain.explanation import Scene, Telling
 from noonmark.explain.fragments import actor_of, away_text, limit_text, short_error, spaced, who_and_why
@@ -122,13 +123,13 @@ def refused(scene: Scene) -> Telling:
     holder_id = row.duplicate_of or scene.detail().get("holder")
     holder = scene.related.get(holder_id) if holder_id else None
     if holder is None:
-        return Telling(sentence=voice.say("duplicate_unknown", key=row.key))
+        return Telling(sentence=voice.say("duplicate_unknown", key=key_told(row.job, row.key)))
     since = holder.ended_at if holder.ended_at is not None else holder.started_at
     when = voice.say("duplicate_when", at=voice.moment(since)) if since is not None else ""
     return Telling(
         sentence=voice.say(
             "duplicate",
-            key=row.key,
+            key=key_told(row.job, row.key),
             holder=holder.id,
             job=holder.job,
             state=phrasing.state(holder.state, voice.lang),

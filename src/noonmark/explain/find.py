@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from noonmark.core import codec, times
 from noonmark.core.model import DAY, FAR, MINUTE, SECOND, Job, JobRow, Micros, Occurrence, Query, Verdict
+from noonmark.core.told import Told
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
 from noonmark.ports.store import Store
@@ -133,7 +134,7 @@ def find(
         return _by_time(store, found, parse_at(at, tz or (job.tz if job is not None else "UTC")))
     row = newest(store, name, now)
     if row is None:
-        raise NotFound("nothing_recorded", "do_next", name=name)
+        raise NotFound("nothing_recorded", "do_next", name=Told(name))
     coming = Query(
         job=name,
         subject=row.subject,
@@ -154,7 +155,9 @@ def the_job(store: Store, name: str) -> JobRow:
     import difflib  # only on the way to an error
 
     near = difflib.get_close_matches(name, [row.name for row in store.jobs()], n=1, cutoff=0.5)
-    raise NotFound("no_job", "do_near" if near else "do_register", name=name, url=store.url, near="".join(near))
+    raise NotFound(
+        "no_job", "do_near" if near else "do_register", name=Told(name), url=store.url, near=Told("".join(near))
+    )
 
 
 def read_rule(row: JobRow) -> Job | None:

@@ -6,6 +6,7 @@ a moment, a worker and an outcome.  Both languages have the same keys and the sa
 
 from __future__ import annotations
 
+from noonmark.core.told import Told, told
 from noonmark.explain.messages_more import MORE_MESSAGES
 
 LANGUAGES = ("en", "zh")
@@ -363,6 +364,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "alert_open": ("still open", "尚未关闭"),
     "alert_closed": ("closed {at}", "已于 {at} 关闭"),
+    "line_asked": ("{actor} asked for it by hand, {at}.", "由 {actor} 于 {at} 手动请求。"),
     "line_note": ("Note by {actor}: {note}", "{actor} 的备注：{note}"),
     "line_replayed": (
         "These checks were replayed from the rule: the start itself recorded none.",
@@ -372,7 +374,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
 } | MORE_MESSAGES
 
 
-def message(key: str, lang: str, /, **args: object) -> str:
+def message(key: str, lang: str, /, **args: object) -> Told:
     """Return the template of ``key`` in ``lang`` ("en" or "zh"; anything else reads English), filled in."""
     en, zh = MESSAGES[key]
-    return (zh if lang == "zh" else en).format(**args)
+    return told(zh if lang == "zh" else en, **args)

@@ -11,7 +11,8 @@ from typing import Any
 
 from noonmark.core import times
 from noonmark.core.model import Micros
-from noonmark.core.shown import one_line
+from noonmark.core.shown import one_line, redacted, shown_line
+from noonmark.core.told import Told, joined, key_told
 from noonmark.explain import check_words
 from noonmark.explain.explanation import Explanation, Shown
 from noonmark.explain.messages import message
@@ -37,37 +38,37 @@ _SILENT = frozenset({"limit", "dependency", "overlap", "guard", "paused"})
 """Checks that are left out of the text when the rule does not ask for them; the JSON has them all."""
 
 
-def explanation_text(told: Explanation, *, unicode: bool = True) -> str:
+def explanation_text(told: Explanation, *, unicode: bool = True) -> Told:
     """Return an explanation as text: the sentence, the checks, the attempts, what to do."""
-    lines = [one_line(told.sentence)]
+    lines: list[str] = [shown_line(told.sentence)]
     head = _headline(told)
     shown = [check for check in told.checks if not _is_silent(check)]
     marks = MARKS if unicode else ASCII_MARKS
     lines += check_lines([(c.name, c.ok, c.wanted, c.seen) for c in shown], told.lang, marks)
-    lines.extend(f"    {one_line(line)}" for line in told.run_lines)
-    lines.extend(f"  {one_line(line)}" for line in told.lines)
-    lines.append(f"  {one_line(head)}")
+    lines.extend(Told(f"    {shown_line(line)}") for line in told.run_lines)
+    lines.extend(Told(f"  {shown_line(line)}") for line in told.lines)
+    lines.append(Told(f"  {one_line(head)}"))
     if told.remedy:
         lines.append(message("what_to_do", told.lang, remedy=told.remedy))
-    lines.extend(f"  {command}" for command in told.commands)
-    return "\n".join(lines)
+    lines.extend(Told(f"  {redacted(command)}") for command in told.commands)
+    return joined(lines)
 
 
 def check_lines(
     checks: Sequence[tuple[str, bool | None, str, str]], lang: str, marks: Mapping[bool | None, str]
-) -> list[str]:
+) -> list[Told]:
     """Return checks (name, passed, wanted, seen) as aligned lines in people's words."""
     rows = [
         (
             one_line(_name(name, lang)),
-            one_line(check_words.told(name, wanted, lang)),
-            one_line(check_words.told(name, seen, lang)),
+            shown_line(check_words.told(name, wanted, lang)),
+            shown_line(check_words.told(name, seen, lang)),
         )
         for name, _, wanted, seen in checks
     ]
     widths = [max((width(row[column]) for row in rows if width(row[column]) <= 40), default=0) for column in (0, 1)]
     return [
-        f"  {marks[passed]} {pad(row[0], widths[0])}  {pad(row[1], widths[1])}  {row[2]}".rstrip()
+        Told(f"  {marks[passed]} {pad(row[0], widths[0])}  {pad(row[1], widths[1])}  {row[2]}".rstrip())
         for (_, passed, _, _), row in zip(checks, rows, strict=True)
     ]
 
@@ -81,7 +82,7 @@ def explanation_json(told: Explanation) -> dict[str, Any]:
         "occurrence": stamp(told.scheduled_for, told.zone),
         "subject": told.subject,
         "business_date": told.business_date,
-        "key": told.key,
+        "key": key_told(told.job, told.key),
         "outcome": told.outcome,
         "state": told.state,
         "decision": told.verdict,
@@ -145,29 +146,33 @@ def cut(text: str, columns: int) -> str:
     """Return at most so many terminal columns of a text, ending in an ellipsis where something was left out."""
     if width(text) <= columns:
         return text
-    while width(text) >= columns:
-        text = text[:-1]
-    return text.rstrip() + "…"
+    short: str = text
+    while width(short) >= columns:
+        short = short[:-1]
+    short = short.rstrip() + "…"
+    return Told(short) if isinstance(text, Told) else short
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Told:
     """Return aligned columns; the last one is not padded."""
-    everything = [list(header), *[[one_line(cell) for cell in row] for row in rows]]
+    everything = [list(header), *[[shown_line(cell) for cell in row] for row in rows]]
     widths = [max(width(row[column]) for row in everything) for column in range(len(header))]
-    return "\n".join(
-        "  ".join(
-            cell if column == len(row) - 1 else pad(cell, widths[column]) for column, cell in enumerate(row)
-        ).rstrip()
-        for row in everything
+    return Told(
+        "\n".join(
+            "  ".join(
+                cell if column == len(row) - 1 else pad(cell, widths[column]) for column, cell in enumerate(row)
+            ).rstrip()
+            for row in everything
+        )
     )
 
 
-def _headline(told: Explanation) -> str:
-    parts = []
+def _headline(told: Explanation) -> Told:
+    parts: list[str] = []
     if told.occurrence_id is not None:
-        parts.append(f"{told.job} r{told.occurrence_id}")
+        parts.append(Told(f"{told.job} r{told.occurrence_id}"))
     if told.key:
-        parts.append(message("head_key", told.lang, key=told.key))
+        parts.append(message("head_key", told.lang, key=key_told(told.job, told.key)))
     if told.verdict:
         parts.append(told.verdict)
     if told.looks is not None:
@@ -178,7 +183,7 @@ def _headline(told: Explanation) -> str:
     if told.revision:
         parts.append(message("head_revision", told.lang, revision=told.revision))
     parts.append(message("head_zone", told.lang, zone=told.zone))
-    return " · ".join(parts)
+    return joined(parts, " · ")
 
 
 def _name(name: str, lang: str) -> str:

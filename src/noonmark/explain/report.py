@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from noonmark.core import phrasing
+from noonmark.core.told import Told, job_told, joined, key_told
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OUTCOMES
 from noonmark.explain.render import JSON_VERSION, stamp, table
@@ -58,13 +59,13 @@ def report_counts(report: Report, lang: str = "en", *, ended: bool | None = None
     return [(count, OUTCOMES[name].zh if lang == "zh" else OUTCOMES[name].en.lower()) for name, count in counts]
 
 
-def report_text(report: Report, voice: Voice) -> str:
+def report_text(report: Report, voice: Voice) -> Told:
     """Return the proof as text: counts by outcome, then every problem with the command that looks closer."""
     workers = voice.say("verify_workers", workers=report.workers)
     if report.died:
         workers = voice.say("verify_died", workers=report.workers, died=report.died)
     since, until = voice.span(report.since, report.until)
-    lines = [
+    lines: list[str] = [
         voice.say(
             "verify_head",
             due=report.due,
@@ -79,11 +80,11 @@ def report_text(report: Report, voice: Voice) -> str:
     column = max((len(str(count)) for count, _ in shown), default=1)
     lines += [f"  {count:>{column}} {word}" for count, word in shown]
     if report.outcomes.get(_DUPLICATE):
-        lines.append("  " + voice.say("verify_beside", count=report.outcomes[_DUPLICATE]))
+        lines.append(Told("  " + voice.say("verify_beside", count=report.outcomes[_DUPLICATE])))
     lines.append(report_line(report, voice.lang))
     if report.problems:
         rows = [_problem_row(problem, voice) for problem in report.problems[:SHOWN]]
-        lines += ["  " + line for line in table(voice.say("verify_table").split("|"), rows).splitlines()]
+        lines += [Told(f"  {line}") for line in table(voice.say("verify_table").split("|"), rows).splitlines()]
         if len(report.problems) > SHOWN:
             lines.append(f"  … {len(report.problems) - SHOWN}")
     refused = report.duplicates_refused or report.stale_refused
@@ -92,7 +93,7 @@ def report_text(report: Report, voice: Voice) -> str:
     if report.may_repeat:
         lines.append(voice.say("verify_may_repeat", count=report.may_repeat))
     lines.append(voice.say("verify_ok" if report.ok else "verify_bad"))
-    return "\n".join(lines)
+    return joined(lines)
 
 
 def report_json(report: Report, zone: str) -> dict[str, Any]:
@@ -114,7 +115,7 @@ def report_json(report: Report, zone: str) -> dict[str, Any]:
                 "job": problem.job,
                 "subject": problem.subject,
                 "at": stamp(problem.at, zone),
-                "key": problem.key,
+                "key": key_told(problem.job, problem.key),
                 "id": problem.occurrence_id,
                 "seen": problem.seen,
             }
@@ -129,12 +130,12 @@ def report_json(report: Report, zone: str) -> dict[str, Any]:
 
 
 def _problem_row(problem: Problem, voice: Voice) -> list[str]:
-    look = f"noonmark why {problem.job}"
+    look = Told(f"noonmark why {problem.job}")
     if problem.occurrence_id is not None:
-        look = f"noonmark why --occurrence r{problem.occurrence_id}"
+        look = Told(f"noonmark why --occurrence r{problem.occurrence_id}")
     elif problem.at is not None:
-        look += f" --at {stamp(problem.at, voice.zone)}"
-    name = f"{problem.job}[{problem.subject}]" if problem.subject else problem.job
+        look = Told(f"{look} --at {stamp(problem.at, voice.zone)}")
+    name = job_told(problem.job, problem.subject)
     when = voice.moment(problem.at) if problem.at is not None else "-"
     return [voice.say(_KINDS[problem.kind]), name, when, _seen(problem, voice), look]
 

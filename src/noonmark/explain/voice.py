@@ -11,6 +11,7 @@ from typing import Any
 
 from noonmark.core import reasons, times
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros
+from noonmark.core.shown import Told
 from noonmark.core.stored import object_of
 from noonmark.explain.messages import message
 
@@ -23,7 +24,7 @@ class Voice:
     zone: str = "UTC"
     now: Micros = 0
 
-    def say(self, key: str, /, **args: object) -> str:
+    def say(self, key: str, /, **args: object) -> Told:
         """Fill in a story template."""
         return message(key, self.lang, **args)
 
@@ -38,7 +39,7 @@ class Voice:
     def remedy(self, code: str) -> str:
         """Return what to do about a reason, "" where there is nothing to do."""
         try:
-            return reasons.remedy(code, self.lang)
+            return Told(reasons.remedy(code, self.lang))
         except KeyError:
             return ""
 

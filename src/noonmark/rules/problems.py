@@ -7,9 +7,10 @@ Files and decorators report through the same values, so the same mistake reads t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from noonmark.core.shown import Told, is_secret_name, redacted, redacted_value
 from noonmark.rules.messages import MESSAGES
 
 SHOWN_AT_ONCE = 50
@@ -59,6 +60,12 @@ class Problem:
         sentence = between.join(parts)
         return f"{head}{path}{sentence}{'' if sentence.endswith(('?', '？', '.', '。')) else end}"
 
+    def shown(self, lang: str = "en") -> str:
+        """Return the whole problem on one line for people, where what it quotes gives away no secret."""
+        if any(map(is_secret_name, self.path.split(".")[2:])):  # what is quoted is the value of that name
+            return redacted(self.text(lang))
+        return Told(replace(self, detail=redacted_value(dict(self.detail))).text(lang))
+
     def __str__(self) -> str:
         return self.text()
 
@@ -88,7 +95,13 @@ class ProblemList(ValueError):
 
     def text(self, lang: str = "en") -> str:
         """Return one line per problem, at most ``SHOWN_AT_ONCE`` of them."""
-        lines = [problem.text(lang) for problem in self.problems[:SHOWN_AT_ONCE]]
+        return self._lines([problem.text(lang) for problem in self.problems[:SHOWN_AT_ONCE]], lang)
+
+    def shown(self, lang: str = "en") -> str:
+        """Return the same for people, where what is quoted gives away no secret."""
+        return Told(self._lines([problem.shown(lang) for problem in self.problems[:SHOWN_AT_ONCE]], lang))
+
+    def _lines(self, lines: list[str], lang: str) -> str:
         more = len(self.problems) - SHOWN_AT_ONCE
         if more > 0:
             lines.append(f"……另有 {more} 处" if lang == "zh" else f"... and {more} more")

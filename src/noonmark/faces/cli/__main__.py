@@ -130,7 +130,7 @@ def _as_trouble(fault: Exception, lang: str) -> problems.Trouble:
         from noonmark.rules.problems import ProblemList
 
         if isinstance(fault, ProblemList):
-            return problems.Trouble("rules_refused", problems=fault.text(lang))
+            return problems.Trouble("rules_refused", problems=fault.shown(lang))
 
     from noonmark.core.wellformed import TooLarge
 

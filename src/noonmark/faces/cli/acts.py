@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from noonmark.core import phrasing
 from noonmark.core.model import Act, Acted, Query, State
+from noonmark.core.told import Told
 from noonmark.explain.find import NotFound, parse_id
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Session
@@ -56,7 +57,7 @@ def reason_given(reason: str) -> str:
 
 
 def _said(here: Session, act: Act, answer: Acted, done: str, what: str) -> str:
-    names = ", ".join(f"r{number}" for number in answer.ids) or what
+    names = Told(", ".join(f"r{number}" for number in answer.ids)) or what
     state = phrasing.state(answer.state or "", here.lang)
     match answer.outcome:
         case "done":

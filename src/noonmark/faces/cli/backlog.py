@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from noonmark.core.model import Micros, Occurrence, Query, State, Tallies
+from noonmark.core.told import job_told, joined, key_told
 from noonmark.explain.awake import alive_with
 from noonmark.explain.find import read_rule
 from noonmark.explain.outcomes import OUTCOMES, outcome_of
@@ -56,7 +57,7 @@ def _text(here: Session, tallies: Tallies, rows: list[list[str]]) -> str:
         retrying=tallies.by_state.get(State.FAILED_RETRYING, 0),
         people=tallies.by_state.get(State.FAILED_MANUAL, 0),
     )
-    return "\n".join([head, counts, *([table(here.header("backlog_header"), rows)] if rows else [])])
+    return joined([head, counts, *([table(here.header("backlog_header"), rows)] if rows else [])])
 
 
 def _line(here: Session, row: Occurrence, zone: str) -> tuple[dict[str, Any], list[str]]:
@@ -71,7 +72,7 @@ def _line(here: Session, row: Occurrence, zone: str) -> tuple[dict[str, Any], li
         "subject": row.subject,
         "due": stamp(due, zone),
         "overdue_s": overdue / 1_000_000,
-        "key": row.key,
+        "key": key_told(row.job, row.key),
         "state": row.state.value,
         "outcome": outcome_of(row, voice.now),
         "blocked_on": blocked,
@@ -79,8 +80,8 @@ def _line(here: Session, row: Occurrence, zone: str) -> tuple[dict[str, Any], li
     cells = [
         voice.moment(due),
         voice.length(overdue) if overdue >= 1_000_000 and row.state is not State.RUNNING else "-",
-        f"{row.job}[{row.subject}]" if row.subject else row.job,
-        row.key,
+        job_told(row.job, row.subject),
+        key_told(row.job, row.key),
         outcome.zh if here.lang == "zh" else outcome.en,
         blocked,
     ]
@@ -91,7 +92,7 @@ def _blocked(here: Session, row: Occurrence, due: Micros, zone: str) -> str:
     voice = here.voice(zone)
     if row.state is State.RUNNING:
         return here.word("running_on", worker=_worker(here, row.holder))
-    awake, able = alive_with(here.store.workers(), row.job, voice.now)
+    awake, able = alive_with(here.workers, row.job, voice.now)
     if due <= voice.now and not awake:
         return here.word("nobody_awake")
     if due <= voice.now and not able:
@@ -104,4 +105,4 @@ def _blocked(here: Session, row: Occurrence, due: Micros, zone: str) -> str:
 
 
 def _worker(here: Session, incarnation: str) -> str:
-    return next((worker.name for worker in here.store.workers() if worker.id == incarnation), incarnation)
+    return next((worker.name for worker in here.workers if worker.id == incarnation), incarnation)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from noonmark.core.told import Told, joined
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.doctor_words import refused as why_refused
 from noonmark.faces.cli.doctor_words import told
@@ -107,15 +108,15 @@ def _plain(finding: Finding, lang: str) -> dict[str, object]:
 
 def _text(here: Session, found: Sequence[Finding]) -> str:
     marks = MARKS if here.unicode else ASCII_MARKS
-    lines = []
+    lines: list[str] = []
     for finding in found:
         sentence, remedy = told(finding.code, finding.sentence, finding.remedy, dict(finding.detail), here.lang)
         lines.append(f"  {marks[finding.level]} {sentence}")
         if remedy:
-            lines.append("      " + here.word("to_do", remedy=remedy))
+            lines.append(Told("      " + here.word("to_do", remedy=remedy)))
     warned, refused = (sum(finding.level == level for finding in found) for level in ("warn", "refuse"))
     if refused:
         lines.append(here.word("doctor_refused", refused=refused, warned=warned))
     else:
         lines.append(here.word("doctor_warned", warned=warned) if warned else here.word("doctor_well"))
-    return "\n".join(lines)
+    return joined(lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from noonmark.core.model import Act
+from noonmark.core.told import Told
 from noonmark.explain.find import the_job
 from noonmark.faces.cli.acts import answered, reason_given
 from noonmark.faces.cli.session import Command, session
@@ -26,4 +27,4 @@ def end(ctx: click.Context, job: str, reason: str) -> int:
         the_job(here.store, job)
         answer = take_back(here.store, job, actor=here.actor, reason=reason)
         act = Act(kind="end_job", actor=here.actor, reason=reason, job=job)
-        return answered(here, act, answer, done="is_ended", what=job)
+        return answered(here, act, answer, done="is_ended", what=Told(job))

@@ -14,6 +14,7 @@ import click
 from noonmark.core import conditions
 from noonmark.core.keys import TemplateProblem
 from noonmark.core.model import Fact, FlagSet, Query, State
+from noonmark.core.told import Told, joined
 from noonmark.explain.find import read_rule
 from noonmark.explain.render import stamp, table
 from noonmark.faces.cli import problems
@@ -79,7 +80,7 @@ def _waiting(here: Session) -> dict[str, list[str]]:
                 except TemplateProblem:  # it waits for no flag that there could be, and its row says so
                     continue
                 if row.state is State.PENDING and row.code == "flag_missing":
-                    who.append(f"{job.name} r{row.id}")
+                    who.append(Told(f"{job.name} r{row.id}"))
     return found
 
 
@@ -93,7 +94,7 @@ def _text(here: Session, rows: list[tuple[Fact, list[str]]]) -> str:
             str(fact.version) if fact.version else "-",
             voice.moment(fact.set_at) if fact.set_at is not None else "-",
             fact.actor or "-",
-            ", ".join(who[:3]) + (f" +{len(who) - 3}" if len(who) > 3 else "") or "-",
+            Told(joined(who[:3], ", ") + (f" +{len(who) - 3}" if len(who) > 3 else "")) or "-",
         ]
         for fact, who in rows
     ]

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from noonmark.core.model import Micros, Occurrence, Query, State
+from noonmark.core.told import job_told, key_told
 from noonmark.explain.find import read_rule, the_job
 from noonmark.explain.outcomes import OUTCOMES, lateness, outcome_of
 from noonmark.explain.render import stamp, table
@@ -89,12 +90,12 @@ def _cells(here: Session, row: Occurrence, zone: str) -> list[str]:
     glyph = outcome.glyph if here.unicode else outcome.ascii
     return [
         f"r{row.id}",
-        f"{row.job}[{row.subject}]" if row.subject else row.job,
+        job_told(row.job, row.subject),
         when,
         f"{glyph} {outcome.zh if here.lang == 'zh' else outcome.en}",
         voice.length(late) if late >= 1_000_000 else "-",
         str(row.attempt) if row.attempt else "-",
-        row.key or "-",
+        key_told(row.job, row.key) or "-",
         voice.reason(row.code, row.detail) if row.code and not quiet else "",
     ]
 
@@ -107,7 +108,7 @@ def _plain(here: Session, row: Occurrence, zone: str) -> dict[str, Any]:
         "occurrence": stamp(row.scheduled_for, zone),
         "range_until": stamp(row.range_until, zone),
         "business_date": row.business_date,
-        "key": row.key,
+        "key": key_told(row.job, row.key),
         "generation": row.generation,
         "state": row.state.value,
         "outcome": outcome_of(row, here.now),

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from noonmark.core.model import Job, JobRow, Micros, Occurrence, Query, Verdict
+from noonmark.core.told import Told, key_told
 from noonmark.explain import forecast
 from noonmark.explain.describe import rule_text
 from noonmark.explain.find import read_rule
@@ -87,7 +88,7 @@ def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
             "id": last.id,
             "occurrence": stamp(last.scheduled_for, voice.zone),
             "outcome": outcome_of(last, voice.now),
-            "key": last.key,
+            "key": key_told(last.job, last.key),
         },
         "paused": row.paused,
         "ended": not row.rule,
@@ -100,7 +101,7 @@ def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
         shown_next = here.word("in_parens", moment=voice.short(coming), distance=far)
     if row.paused:
         shown_next = here.word("paused_mark")
-    return plain, [row.name, schedule, shown_next, _last_text(last, voice), strip]
+    return plain, [Told(row.name), schedule, shown_next, _last_text(last, voice), strip]
 
 
 def _schedule(here: Session, job: Job) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from noonmark.core.told import Told, joined, key_told
 from noonmark.explain.render import stamp, table
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.acts import reason_given
@@ -158,15 +159,15 @@ def _plain(here: Session, found: Overview, more: Untold) -> dict[str, Any]:
 
 def _row(row: Occurrence, zone: str) -> dict[str, Any]:
     due = stamp(row.scheduled_for, zone)
-    return {"id": row.id, "job": row.job, "subject": row.subject, "key": row.key, "due": due}
+    return {"id": row.id, "job": row.job, "subject": row.subject, "key": key_told(row.job, row.key), "due": due}
 
 
 def _text(here: Session, found: Overview, more: Untold) -> str:
-    parts = [] if more.lost else [here.word("ledger_no_rollback")]
+    parts: list[str] = [] if more.lost else [here.word("ledger_no_rollback")]
     if found.epochs:
         parts = [_epoch(here, epoch) for epoch in found.epochs]
         counts = Counter(row.job for row in found.held)
-        rows = [[job, str(count)] for job, count in counts.most_common(SHOWN)]
+        rows = [[Told(job), str(count)] for job, count in counts.most_common(SHOWN)]
         parts.append(table(here.header("held_header"), rows) if rows else here.word("ledger_nothing_held"))
         if found.unseen:
             jobs = Counter(row.job for row in found.unseen).most_common(SHOWN)
@@ -182,7 +183,7 @@ def _text(here: Session, found: Overview, more: Untold) -> str:
     if found.writers:
         rows = [_writer(here, writer) for writer in found.writers[:SHOWN]]
         parts.append(table(here.header("writers_header"), rows))
-    return "\n\n".join(parts)
+    return joined(parts, "\n\n")
 
 
 def _epoch(here: Session, epoch: Epoch) -> str:
@@ -197,9 +198,9 @@ def _epoch(here: Session, epoch: Epoch) -> str:
     )
     if epoch.released_at is not None:
         at = voice.moment(epoch.released_at)
-        said += "\n" + here.word("ledger_released_by", by=epoch.released_by, at=at, reason=epoch.reason)
+        said = joined([said, here.word("ledger_released_by", by=epoch.released_by, at=at, reason=epoch.reason)])
     elif epoch.released_jobs:
-        said += "\n" + here.word("ledger_released_jobs", jobs=", ".join(sorted(epoch.released_jobs)))
+        said = joined([said, here.word("ledger_released_jobs", jobs=", ".join(sorted(epoch.released_jobs)))])
     return said
 
 
@@ -263,7 +264,7 @@ def _released(here: Session, answer: Released, job: str, as_: str) -> str:
         said.append(here.word("ledger_left", left=", ".join(f"r{number}" for number in answer.left[:SHOWN])))
     if answer.added:
         said.append(here.word("ledger_added", numbers=", ".join(map(str, answer.added))))
-    return "\n".join(said)
+    return joined(said)
 
 
 def _refuse_known(here: Session, job: str) -> None:
@@ -358,6 +359,6 @@ def _import(here: Session, file: str, of: str, *, go: bool) -> int:
 def _imported(here: Session, store: str, own: str, counts: Counter[str], *, go: bool) -> str:
     lines = [here.word("ledger_from_own" if store == own else "ledger_from", store=store)]
     if not counts:
-        return "\n".join([*lines, here.word("ledger_nothing_in")])
+        return joined([*lines, here.word("ledger_nothing_in")])
     lines += [here.word(word, count=counts[name]) for name, word in STEPS.items() if counts[name]]
-    return "\n".join([*lines, here.word("ledger_done" if go else "ledger_dry")])
+    return joined([*lines, here.word("ledger_done" if go else "ledger_dry")])

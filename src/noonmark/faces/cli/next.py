@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from noonmark.core.model import Job, JobRow, Micros
+from noonmark.core.told import Told, joined
 from noonmark.explain.describe import trigger_text, window_text
 from noonmark.explain.find import read_rule
 from noonmark.explain.forecast import Coming, coming
@@ -76,7 +77,7 @@ def _text(here: Session, rule: Job, found: tuple[Coming, ...]) -> str:
         f"  {one.local} {one.offset}   {one.utc}   {pad(one.distance, wide)}  {'; '.join(one.notes)}".rstrip()
         for one in found
     ]
-    return "\n".join([head, *lines])
+    return joined([head, *lines])
 
 
 def _plain(here: Session, rule: Job, one: Coming) -> dict[str, Any]:
@@ -104,7 +105,8 @@ def _all(here: Session, count: int, start: str | None, end: str | None, app: str
     merged.sort(key=lambda pair: (pair[1].at, pair[0].name))
     merged = merged[:count]
     rows = [
-        [f"{one.local} {one.offset}", one.utc, one.distance, rule.name, "; ".join(one.notes)] for rule, one in merged
+        [f"{one.local} {one.offset}", one.utc, one.distance, Told(rule.name), "; ".join(one.notes)]
+        for rule, one in merged
     ]
     here.emit(
         {"v": 1, "next": [_plain(here, rule, one) for rule, one in merged]},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from noonmark.core.model import Act
+from noonmark.core.told import Told
 from noonmark.explain.find import the_job
 from noonmark.faces.cli.acts import carry_out, reason_given
 from noonmark.faces.cli.session import Command, session
@@ -19,4 +20,4 @@ def pause(ctx: click.Context, job: str, reason: str) -> int:
     with session(ctx) as here:
         the_job(here.store, job)
         act = Act(kind="pause", actor=here.actor, reason=reason_given(reason), job=job)
-        return carry_out(here, act, done="is_paused", what=job)
+        return carry_out(here, act, done="is_paused", what=Told(job))

@@ -37,23 +37,27 @@ class Trouble(Exception):
 
     def parts(self, lang: str = "en") -> tuple[str, str, str]:
         """Return what is wrong, why, and what to do, in ``lang`` ("en" or "zh"); "" goes without saying."""
+        from noonmark.core.told import Told, told
         from noonmark.faces.cli.trouble_words import TROUBLES
 
         args = {name: _cut(value) for name, value in self.args_told.items()}
         if lang == "zh":
             from noonmark.core.errors_zh import in_chinese
 
-            args = {name: in_chinese(value) if isinstance(value, str) else value for name, value in args.items()}
-        what, why, do = (part.format(**args).rstrip() for part in TROUBLES[self.key][lang == "zh"])
+            args = {
+                name: in_chinese(value) if isinstance(value, str) and not isinstance(value, Told) else value
+                for name, value in args.items()
+            }
+        what, why, do = (Told(told(part, **args).rstrip()) for part in TROUBLES[self.key][lang == "zh"])
         return what, why, do
 
     def text(self, lang: str = "en") -> str:
         """Return it as shown on stderr, in ``lang`` ("en" or "zh")."""
         what, *more = self.parts(lang)
         lines = [line for part in more for line in part.splitlines() if line]
-        from noonmark.core.shown import shown
+        from noonmark.core.shown import printable
 
-        return shown("\n".join([f"noonmark: {what}", *(f"        {line}" for line in lines)]))
+        return printable("\n".join([f"noonmark: {what}", *(f"        {line}" for line in lines)]))
 
     def plain(self, lang: str = "en") -> dict[str, object]:
         """Return it as ``--json`` prints it, see ``docs/reference/cli.md``."""
@@ -64,7 +68,12 @@ class Trouble(Exception):
 
 def _cut(value: object) -> object:
     """What is quoted back is for a person to recognise, not to read through."""
-    return f"{value[:QUOTE_LIMIT]}…" if isinstance(value, str) and len(value) > QUOTE_LIMIT else value
+    from noonmark.core.told import Told
+
+    if not isinstance(value, str) or len(value) <= QUOTE_LIMIT:
+        return value
+    short = f"{value[:QUOTE_LIMIT]}…"
+    return Told(short) if isinstance(value, Told) else short
 
 
 def not_opened(url: str, error: ValueError) -> Trouble:

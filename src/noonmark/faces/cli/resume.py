@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from noonmark.core.model import Act
+from noonmark.core.told import Told
 from noonmark.explain.find import the_job
 from noonmark.faces.cli.acts import carry_out
 from noonmark.faces.cli.session import Command, session
@@ -19,4 +20,4 @@ def resume(ctx: click.Context, job: str, reason: str) -> int:
     with session(ctx) as here:
         the_job(here.store, job)
         act = Act(kind="resume", actor=here.actor, reason=reason, job=job)
-        return carry_out(here, act, done="is_resumed", what=job)
+        return carry_out(here, act, done="is_resumed", what=Told(job))

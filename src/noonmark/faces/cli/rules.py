@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noonmark.core.shown import shown
+from noonmark.core.shown import printable
+from noonmark.core.told import Told, joined
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
 
@@ -53,11 +54,11 @@ def _load(here: Session, path: Path) -> Loaded | None:
         return load(path)
     except ProblemList as refused:
         if here.settings.json:
-            told = problems.Trouble("rules_refused", problems=refused.text(here.lang), code=problems.NO)
+            told = problems.Trouble("rules_refused", problems=refused.shown(here.lang), code=problems.NO)
             found = [_plain(here, problem) for problem in refused.problems]
             here.emit({"v": 1, "ok": False, "error": told.plain(here.lang), "problems": found}, str)
         else:
-            click.echo(shown(refused.text(here.lang)), err=True)
+            click.echo(printable(refused.shown(here.lang)), err=True)
         return None
 
 
@@ -73,7 +74,7 @@ def _check(here: Session, loaded: Loaded) -> int:
         "findings": [_plain(here, problem) for problem in found],
     }
     ok = here.word("rules_ok", name=loaded.name, count=count)
-    here.emit(plain, lambda: "\n".join([*(f"! {problem.text(here.lang)}" for problem in found), ok]))
+    here.emit(plain, lambda: joined([*(Told(f"! {problem.shown(here.lang)}") for problem in found), ok]))
     return problems.OK
 
 
@@ -96,7 +97,7 @@ def _apply(here: Session, loaded: Loaded) -> int:
     }
     here.emit(
         plain,
-        lambda: "\n".join(
+        lambda: joined(
             here.word("rule_change", job=name, change=here.word(change), revision=revision)
             for name, change, revision in lines
         ),

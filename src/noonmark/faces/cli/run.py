@@ -20,10 +20,13 @@ from noonmark.core.model import (
     Query,
     State,
 )
+from noonmark.core.told import Told, joined, key_told
 from noonmark.explain.evidence import replay
 from noonmark.explain.find import the_job
+from noonmark.explain.meant import Meant, NotMeant, meant
 from noonmark.explain.render import ASCII_MARKS, MARKS, check_lines, stamp
 from noonmark.faces.cli import problems
+from noonmark.faces.cli.apps import load_app
 from noonmark.faces.cli.declared import readable
 from noonmark.faces.cli.params import check_params, missing_told, read_params, remark_unchecked
 from noonmark.faces.cli.session import Command, Session, session
@@ -31,7 +34,12 @@ from noonmark.faces.cli.session import Command, Session, session
 
 @click.command(cls=Command)
 @click.argument("job")
-@click.option("--for", "date", metavar="DATE", help="The business date, 2026-11-28; today's when left out.")
+@click.option(
+    "--for",
+    "asked",
+    metavar="WHEN",
+    help="A business date, 2026-11-28, or a moment of the schedule, 2026-11-28T18:30; today when left out.",
+)
 @click.option("--param", "params", multiple=True, metavar="K=V", help="A parameter; V is read as JSON if it is JSON.")
 @click.option("--again", is_flag=True, help="Run although it is done, as a new generation of the key (needs --reason).")
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the ledger.")
@@ -43,7 +51,7 @@ from noonmark.faces.cli.session import Command, Session, session
 def run(
     ctx: click.Context,
     job: str,
-    date: str | None,
+    asked: str | None,
     params: tuple[str, ...],
     again: bool,
     reason: str,
@@ -53,21 +61,22 @@ def run(
     """Ask for a run now.
 
     It uses the key that the schedule would use, so a run that is done is refused (exit 3) unless --again says so.
+    --for asks for a moment that is over, as what it was: with its date and its key.
     Today's window and the conditions bind it like any other run.
     """
     if again and not reason:
         raise problems.Trouble("again_reason")
-    if date is not None:
-        _check_date(date)
     given = read_params(params)
+    named = ctx.get_parameter_source("app") is ParameterSource.COMMANDLINE
+    rules = load_app(app).rules if named and app is not None else None  # what was typed is looked at first
     with session(ctx) as here:
         if not dry_run:
             here.refuse_pretending()
         job_row = the_job(here.store, job)
         rule = readable(job_row)
-        named = ctx.get_parameter_source("app") is ParameterSource.COMMANDLINE
-        checked = check_params(here, rule, given, app, must_declare=named)
-        rows = _rows(here, rule, job_row, date, given, again=again, reason=reason)
+        checked = check_params(here, rule, given, app, rules)
+        when = Meant() if asked is None else _meant(here, rule, asked)
+        rows = _rows(here, rule, job_row, when, given, again=again, reason=reason)
         if not checked:
             remark_unchecked(here, rule, given)
         if dry_run:
@@ -75,21 +84,27 @@ def run(
         return _ask(here, rule, job_row, rows)
 
 
-def _check_date(date: str) -> None:
-    import datetime
-
+def _meant(here: Session, rule: Job, text: str) -> Meant:
     try:
-        if datetime.date.fromisoformat(date).isoformat() != date:
-            raise ValueError(date)
-    except ValueError:
-        raise problems.Trouble("bad_date", date=date) from None
+        return meant(rule, text, here.now, here.zone(""))
+    except NotMeant as error:
+        raise problems.Trouble(error.name, code=_NOT_MEANT[error.name], **error.args_told) from None
+
+
+_NOT_MEANT = {
+    "bad_for": problems.USAGE,
+    "no_moments": problems.NOT_FOUND,
+    "no_such_moment": problems.NOT_FOUND,
+    "moment_to_come": problems.NOT_FOUND,
+    "several_moments": problems.NOT_FOUND,
+}
 
 
 def _rows(
     here: Session,
     rule: Job,
     job_row: JobRow,
-    date: str | None,
+    when: Meant,
     given: dict[str, Any],
     *,
     again: bool,
@@ -119,7 +134,8 @@ def _rows(
                 actor=here.actor,
                 note=reason,
                 again=again,
-                business_date=date,
+                business_date=when.business_date,
+                moment=when.moment,
                 subject=subject,
             )
             for index, (subject, params) in enumerate(chosen)
@@ -140,23 +156,31 @@ def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *
         "would_run": all(decision.event is Event.START for _, decision in decisions),
         "runs": [_plain(here, rule, row, decision) for row, decision in decisions],
     }
-    here.emit(plain, lambda: "\n".join(_decision_text(here, rule, row, decision) for row, decision in decisions))
+    here.emit(plain, lambda: joined(_decision_text(here, rule, row, decision) for row, decision in decisions))
     here.remark(here.word("nothing_started"))
     return problems.OK if plain["would_run"] else problems.REFUSED
 
 
 def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -> int:
+    zone = here.zone(rule.tz)  # refused, if it is none, before anything is done
     added = here.store.add(here.request_id(), rows)
     refused = [(row, answer) for row, answer in zip(rows, added, strict=True) if answer.outcome != "added"]
     plain = {
         "v": 1,
         "job": rule.name,
         "runs": [
-            {"id": answer.id, "key": row.key, "outcome": answer.outcome, "duplicate_of": answer.duplicate_of}
+            {
+                "id": answer.id,
+                "key": key_told(row.job, row.key),
+                "outcome": answer.outcome,
+                "duplicate_of": answer.duplicate_of,
+                "business_date": row.business_date,
+                "occurrence": stamp(row.scheduled_for, zone),
+            }
             for row, answer in zip(rows, added, strict=True)
         ],
     }
-    here.emit(plain, lambda: "\n".join(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
+    here.emit(plain, lambda: joined(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
     if refused:
         here.remark(here.word("run_again"))
         return problems.REFUSED
@@ -174,7 +198,7 @@ _HELD = {State.SUCCESS: "held_done", State.FAILED_MANUAL: "held_person"}
 
 def _answer_text(here: Session, rule: Job, row: NewOccurrence, answer: Added) -> str:
     if answer.outcome == "added":
-        return here.word("asked_for", number=answer.id, key=row.key)
+        return here.word("asked_for", number=answer.id, key=key_told(row.job, row.key))
     number = answer.duplicate_of or answer.id
     found = here.store.occurrences(Query(ids=(number,)))
     voice = here.voice(rule.tz)
@@ -184,7 +208,9 @@ def _answer_text(here: Session, rule: Job, row: NewOccurrence, answer: Added) ->
         state, held = phrasing.state(holder.state, here.lang), _HELD.get(holder.state, "held_there")
         if holder.ended_at is not None:
             when = voice.say("duplicate_when", at=voice.moment(holder.ended_at))
-    return here.word("run_refused", key=row.key, held=here.word(held, state=state), when=when, number=number)
+    return here.word(
+        "run_refused", key=key_told(row.job, row.key), held=here.word(held, state=state), when=when, number=number
+    )
 
 
 def _decision_text(here: Session, rule: Job, row: NewOccurrence, decision: Decision) -> str:
@@ -195,13 +221,15 @@ def _decision_text(here: Session, rule: Job, row: NewOccurrence, decision: Decis
     marks = MARKS if here.unicode else ASCII_MARKS
     lines = check_lines([(c.name, c.passed, c.wanted, c.seen) for c in decision.checks], here.lang, marks)
     zone = voice.say("head_zone", zone=voice.zone)
-    return "\n".join([here.word("would", job=rule.name, key=row.key, verdict=verdict), *lines, f"  {zone}"])
+    return joined(
+        [here.word("would", job=rule.name, key=key_told(row.job, row.key), verdict=verdict), *lines, Told(f"  {zone}")]
+    )
 
 
 def _plain(here: Session, rule: Job, row: NewOccurrence, decision: Decision) -> dict[str, Any]:
     voice = here.voice(rule.tz)
     return {
-        "key": row.key,
+        "key": key_told(row.job, row.key),
         "business_date": row.business_date,
         "occurrence": stamp(row.scheduled_for, voice.zone),
         "decision": decision.verdict.value,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noonmark.core import times
-from noonmark.core.model import Job, Micros
-from noonmark.core.shown import json_text, shown
+from noonmark.core.model import Job, Micros, WorkerInfo
+from noonmark.core.shown import Told, json_text, printable, redacted
 from noonmark.explain.find import read_rule
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems, words
@@ -27,6 +27,7 @@ from noonmark.faces.cli.settings import Settings, writes_unicode
 
 if TYPE_CHECKING:
     from noonmark.engine.witnessing import Witness
+    from noonmark.explain.processes import Lives
     from noonmark.ports.store import Store
 
 __all__ = ["Command", "Session", "session", "settings_of"]
@@ -131,6 +132,25 @@ class Session:
             elif len(self.damaged) == DAMAGE_SHOWN + 1:
                 self.remark(self.word("journals_damaged"))
 
+    @cached_property
+    def lives(self) -> Lives | None:
+        """Return who says of this machine's workers whether their process lives; a kernel knows of no other time."""
+        if self.settings.now:
+            return None
+        from noonmark.engine.host import lives_here
+        from noonmark.ports.clock import SystemClock
+
+        boot_id = SystemClock().boot_id()
+        return lambda worker: lives_here(worker, boot_id)
+
+    @cached_property
+    def workers(self) -> tuple[WorkerInfo, ...]:
+        """Return the workers as far as this machine knows: the heartbeat of a process that is no more does not count."""
+        from noonmark.explain.processes import as_known, processes
+
+        workers = self.store.workers()
+        return as_known(workers, processes(workers, self.lives), self.now)
+
     def request_id(self) -> str:
         """Return a new id for one intention."""
         return f"cli-{os.urandom(12).hex()}"
@@ -139,7 +159,7 @@ class Session:
         """Refuse ``--now`` where something is done: what is done is done at the store's time."""
         refuse_pretending(self.settings)
 
-    def word(self, key: str, /, **args: object) -> str:
+    def word(self, key: str, /, **args: object) -> Told:
         """Return a text of ``words.py`` in the language of this call."""
         return words.say(key, self.lang, **args)
 
@@ -149,13 +169,13 @@ class Session:
 
     def say(self, text: str) -> None:
         """Print data, without secrets and without what would drive the terminal."""
-        text = shown(text)
+        text = printable(redacted(text))
         click.echo(self._painted(text) if self._colours() else text)
 
     def remark(self, text: str) -> None:
         """Print a remark to stderr, unless asked to be quiet."""
         if not self.settings.quiet:
-            click.echo(shown(text), err=True)
+            click.echo(printable(redacted(text)), err=True)
 
     def emit(self, plain: dict[str, Any], text: Callable[[], str]) -> None:
         """Print one object as JSON, or its text."""

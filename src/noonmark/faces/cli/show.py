@@ -13,7 +13,8 @@ import click
 
 from noonmark.core import catchup, codec, keys
 from noonmark.core.model import Job, JobRow, Manual, Micros
-from noonmark.core.shown import one_line, redacted_value
+from noonmark.core.shown import redacted, redacted_value, shown_line
+from noonmark.core.told import Told, joined
 from noonmark.core.urls import without_secrets
 from noonmark.explain import forecast
 from noonmark.explain.awake import alive_with
@@ -73,12 +74,14 @@ def _text(here: Session, job: Job, row: JobRow | None) -> str:
     head = show_words.say("declared", lang, job=job.name)
     if row is not None:
         head = show_words.say("revision", lang, job=job.name, revision=row.revision)
-    reason = [f"“{job.reason}”"] if job.reason else []
+    reason = [Told(f"“{redacted(job.reason)}”")] if job.reason else []
     lines = [
-        f"  {pad(name, wide)}  {pad(one_line(field.value), column)}  {show_words.say(f'from_{field.origin}', lang)}"
+        Told(
+            f"  {pad(name, wide)}  {pad(shown_line(field.value), column)}  {show_words.say(f'from_{field.origin}', lang)}"
+        )
         for name, field in zip(names, fields, strict=True)
     ]
-    return "\n".join([head, *reason, *lines])
+    return joined([head, *reason, *lines])
 
 
 def _origin(value: object, default: object) -> str:
@@ -108,7 +111,7 @@ def _promise(here: Session, job: Job, row: JobRow | None) -> list[Field]:
         Field("window", window_text(job.window, lang), _origin(job.window, None)),
         Field("guard", say("guard_any" if weekend else "guard_weekday", lang), _origin(weekend, True)),
         Field("needs", conditions_text(job, lang), _origin(job.depends_on, ())),
-        Field("key", job.key or keys.default_template(job), _origin(job.key, "")),
+        Field("key", Told(job.key or keys.default_template(job)), _origin(job.key, "")),
         Field("business_date", say(f"date_{job.business_date}", lang), _origin(job.business_date, "same")),
         Field("missed", say(f"missed_{catch_up.missed}", lang), _origin(catch_up.missed, normal.missed)),
         _max_delay(job, coming, lang),
@@ -186,7 +189,7 @@ def _on_lost_origin(job: Job) -> str:
 
 def _stored(here: Session, job: Job, row: JobRow) -> list[Field]:
     voice, lang, say = here.voice(job.tz), here.lang, show_words.say
-    awake, able = alive_with(here.store.workers(), job.name, voice.now)
+    awake, able = alive_with(here.workers, job.name, voice.now)
     since = say("since", lang, at=f"{voice.day_and_clock(row.effective_at)} {voice.zone}")
     fields = [
         Field("in_force", since, "store"),

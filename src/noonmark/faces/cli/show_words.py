@@ -5,6 +5,8 @@ Rule of the file: as in ``words.py``.
 
 from __future__ import annotations
 
+from noonmark.core.told import Told, told
+
 SHOWN: dict[str, tuple[str, str]] = {
     "revision": ("{job}   revision {revision}", "{job}   修订 {revision}"),
     "declared": ("{job}   (declared, not in the store)", "{job}   （已声明，不在存储中）"),
@@ -89,6 +91,6 @@ SHOWN: dict[str, tuple[str, str]] = {
 }
 
 
-def say(key: str, lang: str, /, **args: object) -> str:
+def say(key: str, lang: str, /, **args: object) -> Told:
     """Return a text of ``SHOWN`` in ``lang`` ("zh", else English), filled in."""
-    return SHOWN[key][lang == "zh"].format(**args)
+    return told(SHOWN[key][lang == "zh"], **args)

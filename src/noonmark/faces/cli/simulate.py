@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from noonmark.core import phrasing, times
 from noonmark.core.durations import parse_duration
 from noonmark.core.model import DAY, MINUTE, Micros, OnEvent
+from noonmark.core.told import Told, joined
 from noonmark.explain.outcomes import OUTCOMES
 from noonmark.explain.render import stamp, table
 from noonmark.faces.cli import problems
@@ -170,7 +171,7 @@ def _text(here: Session, jobs: Sequence[Job], found: Foreseen, wish: Wish, again
     faults = ("、" if here.lang == "zh" else ", ").join(f"{name} {count}" for name, count in found.faults.items())
     many = "simulate_worker" if wish.replicas == 1 else "simulate_workers"
     at = times.local(wish.start, here.zone("UTC"))
-    lines = [
+    lines: list[str] = [
         here.word(
             "simulate_head",
             days=phrasing.length(wish.length, here.lang),
@@ -200,7 +201,7 @@ def _text(here: Session, jobs: Sequence[Job], found: Foreseen, wish: Wish, again
     lines.append(here.word("simulate_broken", count=broken) if broken else here.word("simulate_kept"))
     lines += [f"  {violation}" for violation in found.violations[:SHOWN]]
     lines.append(here.word("simulate_again", command=again))
-    return "\n".join(lines)
+    return joined(lines)
 
 
 def _when_data_comes(here: Session, wish: Wish) -> str:
@@ -212,13 +213,13 @@ def _when_data_comes(here: Session, wish: Wish) -> str:
 def _row(here: Session, lot: Lot) -> list[str]:
     worst = phrasing.length(lot.worst, here.lang) if lot.worst else "-"
     cells = (lot.due, lot.on_time, lot.late, worst, *(lot.count(column) for column in COLUMNS))
-    return [lot.job, *map(str, cells)]
+    return [Told(lot.job), *map(str, cells)]
 
 
 def _told(here: Session, lot: Lot, reason: Reason) -> list[str]:
     outcome = OUTCOMES[reason.outcome]
     return [
-        lot.job,
+        Told(lot.job),
         outcome.zh if here.lang == "zh" else outcome.en,
         str(reason.count),
         stamp(reason.first.scheduled_for, here.zone(lot.tz)) or "",

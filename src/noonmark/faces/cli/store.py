@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from noonmark.core.model import SECOND
+from noonmark.core.told import joined
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, open_at, settings_of, sqlite_path
 
@@ -241,7 +242,7 @@ def _progress(here: Session, total: int | None) -> Callable[[int], None]:
 def _counts_text(here: Session, names: dict[str, str], counts: Any, *more: str) -> str:
     held = "  ".join(f"{kind} {count:,}" for kind, count in counts.items() if count)
     nothing = here.word("copy_nothing")
-    return "\n".join([here.word("copy_head", **names), f"  {held or nothing}", *more])
+    return joined([here.word("copy_head", **names), f"  {held or nothing}", *more])
 
 
 def _end_text(here: Session, plain: dict[str, Any], found: Plan, other: list[Difference]) -> str:

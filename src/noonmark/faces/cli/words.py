@@ -6,6 +6,7 @@ Rule of the file: only text.  Both languages have the same names in braces, whic
 
 from __future__ import annotations
 
+from noonmark.core.told import Told, told
 from noonmark.faces.cli.ledger_words import LEDGER_WORDS
 from noonmark.faces.cli.simulate_words import SIMULATE_WORDS
 from noonmark.faces.cli.store_words import STORE_WORDS
@@ -74,6 +75,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "worker_ended": ("ended", "已退出"),
     "worker_awake": ("awake", "在线"),
     "worker_no_process": ("killed", "进程已亡"),
+    "worker_silent": ("silent", "无心跳"),
     "worker_gone": ("gone", "失联"),
     "clock_ok": ("ok", "正常"),
     # -- acts
@@ -155,6 +157,6 @@ WORDS: dict[str, tuple[str, str]] = {
 }
 
 
-def say(key: str, lang: str, /, **args: object) -> str:
+def say(key: str, lang: str, /, **args: object) -> Told:
     """Return a text of ``WORDS`` in ``lang`` ("zh", else English), filled in."""
-    return WORDS[key][lang == "zh"].format(**args)
+    return told(WORDS[key][lang == "zh"], **args)
