@@ -17,6 +17,12 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         "名字：任务、subject、事件名和编号、步骤、操作者、worker、主机",
         "{name} 个字符（规则文件里任务名 {rules_name}）",
     ),
+    (
+        "name that a person gives a worker",
+        "{worker_name} printable characters",
+        "人给 worker 起的名字",
+        "{worker_name} 个可显示的字符",
+    ),
     ("request id", "{request} characters", "请求编号", "{request} 个字符"),
     (
         (
@@ -90,6 +96,7 @@ def numbers() -> Mapping[str, str]:
         "key": base.KEY_LIMIT,
         "name": base.NAME_LIMIT,
         "rules_name": checks.NAME_LIMIT,
+        "worker_name": base.WORKER_NAME_LIMIT,
         "request": base.REQUEST_LIMIT,
         "index": base.INDEX_LIMIT,
         "fact": base.FACT_LIMIT,
