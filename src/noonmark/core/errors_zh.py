@@ -146,6 +146,14 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     (r"cron (.+) cannot be read: (.+)", r"cron \1 无法读取：\2"),
     # limits of stores
     (
+        r"the name of the worker has (\d+) characters, more than (\d+); write less, or store it elsewhere",
+        r"worker 的名字有 \1 个字符，超过 \2；请写短些",
+    ),
+    (
+        r"the name of the worker has a sign that cannot be shown; use letters, digits and dashes",
+        "worker 的名字含有无法显示的字符；请用字母、数字和连字符",
+    ),
+    (
         r"(.+) has (\d+) characters, more than (\d+); write less, or store it elsewhere",
         r"\1 有 \2 个字符，超过 \3；请写短些，或存到别处",
     ),

@@ -24,6 +24,7 @@ from noonmark.core.model import (
     PAYLOAD_LIMIT,
     REQUEST_LIMIT,
     RULE_LIMIT,
+    WORKER_NAME_LIMIT,
     Act,
     Activation,
     AlertWrite,
@@ -265,6 +266,18 @@ def check_facts(facts: Sequence[Fact], request_id: str = "") -> None:
 def _check_value(what: str, value: object) -> None:
     if value is not None and not isinstance(value, (bool, int, float)):
         _small(what, json.dumps(value, ensure_ascii=False))
+
+
+def check_worker_name(name: str) -> None:
+    """Check the name that a person gives a worker: its id, and the facts and rows named after that, have to fit.
+
+    Raises:
+        TooLarge: it is too long.
+        ValueError: it is not text that every store keeps.
+    """
+    _short("the name of the worker", name, WORKER_NAME_LIMIT)
+    if not name.isprintable():
+        raise ValueError("the name of the worker has a sign that cannot be shown; use letters, digits and dashes")
 
 
 def check_worker(worker: WorkerInfo) -> None:

@@ -75,6 +75,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "worker_ended": ("ended", "已退出"),
     "worker_awake": ("awake", "在线"),
     "worker_no_process": ("killed", "进程已亡"),
+    "worker_silent": ("silent", "无心跳"),
     "worker_gone": ("gone", "失联"),
     "clock_ok": ("ok", "正常"),
     # -- acts
