@@ -9,7 +9,6 @@ Rule of the file: the verdicts are those of ``core`` (decide, catchup, lapsed); 
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Sequence
@@ -343,6 +342,8 @@ class Looker:
                 facts={name: version for name, version in seen.items() if not starts or not name.startswith("pause:")},
                 slot=slot_name(case.job, row) if starts and case.job.skips_overlap else "",
             )
+        elif seen:  # nothing can be decided here about a row of a lost range
+            gates = Gates(revision=row.revision, facts=seen)
         return Settlement(
             occurrence_id=row.id,
             fence=row.fence,
@@ -352,7 +353,7 @@ class Looker:
             gates=gates,
             verdict=decision.verdict,
             code="started" if decision.code == "ready" else decision.code,
-            detail=_json(decision.detail),
+            detail=aside.json_of(decision.detail),
             checks=checks_to_json(decision.checks),
             adds=case.adds,
             alerts=self._alerts(case, decision),
@@ -393,7 +394,3 @@ class Looker:
             run.lock_fence, case.hold.run, run.hold = case.hold.fence, run, case.hold
             case.hold = None
         return [run]
-
-
-def _json(detail: Any) -> str:
-    return json.dumps(dict(detail), ensure_ascii=False, default=str) if detail else "{}"
