@@ -242,16 +242,24 @@ class ChainedStore:
         for item, answer in zip(items, answers, strict=True):
             outcome = _OUTCOMES.get(item.event)
             row = row_of(item.occurrence_id) if outcome is not None else None
-            if row is None:
+            if row is None or outcome is None:
                 continue
-            if answer.outcome == "applied" or (answer.outcome == "stale" and (row.started_at or 0) < last):
-                outcomes.append(
-                    (
-                        row.id, row.job, row.subject, row.identity, row.key, row.scheduled_for, row.business_date,
-                        row.origin, outcome, item.fence,
-                    )
-                )  # fmt: skip
+            said = (
+                row.id, row.job, row.subject, row.identity, row.key, row.scheduled_for, row.business_date,
+                row.origin, outcome, item.fence,
+            )  # fmt: skip
+            if answer.outcome == "applied":
+                outcomes.append(said)
+            elif answer.outcome == "stale" and row.started_at is not None and row.started_at < last:
+                self._witness.record(link.seq, link.hash, at, [said], begun=row.started_at)
+                if item.event is Event.SUCCEED and row.key and self._unreleased:
+                    self._lost = {**self._lost, (row.job, row.key): self._over(row, item.fence, at)}
         self._witness.record(link.seq, link.hash, at, outcomes)
+
+    def _over(self, row: Occurrence, fence: int, at: Micros) -> witnessing.Witnessed:
+        assert self._witness is not None
+        writer = self._witness.writer
+        return witnessing.Witnessed(writer=writer, occurrence=row.id, fence=fence, at=at, begun=row.started_at)
 
     # -- proving ------------------------------------------------------------------------------------
 
