@@ -154,7 +154,7 @@ def _read(
         frontiers=frontiers,
         jobs=jobs,
         epochs=epochs,
-        known=witness(epochs) if witness is not None and epochs else {},
+        known=witness(epochs, {row.key for row in rows if row.started_at}) if witness is not None and epochs else {},
     )
 
 
