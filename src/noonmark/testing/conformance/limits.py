@@ -210,7 +210,7 @@ def what_a_row_is_found_by_is_kept_up_to_its_bytes_and_refused_beyond(harness: H
     assert len(harness.store.occurrences(Query())) == 1
     heavy = [_written_out(size) for size in (860, 861, 862)]
     added = harness.add_one(
-        harness.caller_row(job=heavy[0], subject=heavy[1], identity=heavy[2], business_date=heavy[2])
+        harness.caller_row("heavy", job=heavy[0], subject=heavy[1], identity=heavy[2], business_date=heavy[2])
     )
     act = Act(kind="mark_done", actor="ada", occurrence_id=added)
     assert harness.store.act(harness.request(), act, at=harness.at(1)).outcome == "done"
