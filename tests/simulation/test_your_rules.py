@@ -84,8 +84,9 @@ def test_one_seed_is_one_future_and_another_is_another() -> None:
         wish = Wish(start=START, length=DAY // 8, faults=("crash", "outage"), a_day=200, seed=seed)
         return lot(simulate([INDEX], wish), "index").worst
 
-    assert late(1) == late(1)
-    assert len({late(seed) for seed in range(1, 5)}) > 1
+    first = late(1)
+    assert late(1) == first
+    assert any(late(seed) != first for seed in range(2, 5))
 
 
 def test_events_come_so_many_a_day() -> None:
@@ -136,9 +137,9 @@ def test_a_time_in_which_nothing_happens_is_passed_in_one_step(monkeypatch: pyte
         whole(world, length)
 
     monkeypatch.setattr(OwnWorld, "_pass", counted)
-    wish = Wish(start=START, length=DAY, faults=("crash", "pause", "outage"), a_day=4, takes=MINUTE)
+    wish = Wish(start=START, length=DAY // 2, faults=("crash", "pause", "outage"), a_day=6, takes=MINUTE)
     quick = simulate([REPORT, INDEX], wish)
-    assert sum(passed) > DAY * 2 // 3
+    assert sum(passed) > wish.length * 2 // 3
     monkeypatch.setattr(OwnWorld, "_pass", lambda *_: None)
     slow = simulate([REPORT, INDEX], wish)
     assert [lot.outcomes for lot in quick.lots] == [lot.outcomes for lot in slow.lots]
@@ -158,10 +159,10 @@ def test_each_reason_is_told_once_with_how_many_there_were_and_what_was_lacking(
     sums = replace(REPORT, name="sums", depends_on=(Succeeded(job="etl"),))
     weekdays = Job(name="weekdays", trigger=REPORT.trigger, reason="work", guardrails=Guardrails(allow_weekend=False))
     overlong = Job(name="overlong", trigger=Every(period=10 * MINUTE), reason="slow", overlap="skip")
-    wish = Wish(start=START, length=3 * DAY, replicas=1, fails=1.0, takes=25 * MINUTE)
+    wish = Wish(start=START, length=DAY + DAY // 2, replicas=1, fails=1.0, takes=25 * MINUTE)
     found = simulate([etl, sums, weekdays, overlong], wish)
     (reason,) = (each for each in lot(found, "sums").reasons.values() if each.outcome == "missed")
-    assert reason.count == 3
+    assert reason.count == 2
     assert reason.lacked == ("success:etl::2026-11-29",)
     for each in found.lots:
         told = Counter(dict.fromkeys(each.outcomes, 0))

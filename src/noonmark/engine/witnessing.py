@@ -82,6 +82,13 @@ def _is_lost(at: object, epochs: Sequence[Epoch]) -> bool:
     return isinstance(at, int) and any(epoch.lost_from < at <= epoch.lost_until for epoch in epochs)
 
 
+def absent(roots: Iterable[Path], store: str, epochs: Iterable[Epoch]) -> tuple[str, ...]:
+    """Return the writers that lost something in a rollback which is open, and of which no folder has a journal."""
+    places = [root / store for root in roots]
+    writers = dict.fromkeys(writer for epoch in epochs if epoch.released_at is None for writer in epoch.writers)
+    return tuple(writer for writer in writers if not any((place / writer).is_dir() for place in places))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Untold:
     """What receipts say and no worker has told the store yet: writers that lost something, and those

@@ -194,10 +194,10 @@ def _repeated_since(epochs: Sequence[Epoch], story: Story) -> Epoch | None:
 
 def _witnessed(epochs: Sequence[Epoch], story: Story, witness: Witness | None) -> Witnessed | None:
     """Return the success in a lost range that the workers' journals have of the row's key."""
-    begun = repeats.begun(story)
-    if witness is None or not epochs or not begun:
+    if witness is None or not epochs:
         return None
-    return repeats.known_of(witness(epochs), story.occurrence, max(begun))
+    known, row, begun = witness(epochs), story.occurrence, repeats.begun(story)
+    return repeats.known_of(known, row, max(begun)) if begun else repeats.ran_before(known, row)
 
 
 def _in_progress(store: Store, row: Occurrence, voice: Voice) -> Counter[str]:

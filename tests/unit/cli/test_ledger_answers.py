@@ -18,7 +18,7 @@ from noonmark.engine import exports
 from noonmark.engine.statefolder import StateFolder
 from noonmark.testing.builders import make_caller_row, make_end, make_start
 
-OVER = "Rollback 1 is over: it holds nothing of any job any more, and the alert is closed.\n"
+OVER = "Over, for every job: rollback 1. Nothing is held any more, and the alert is closed.\n"
 
 
 class Machine:
@@ -138,10 +138,17 @@ def test_the_commands_that_ask_journals_read_the_folders_that_are_named(
     machine.prove()
     held = machine.hold("mail:3")
     release = ("ledger", "release", "--as", "run", "--reason", "looked")
+    for lang, said in (
+        ("en", f"The journals of {machine.memory.writer} are not among those read here"),
+        ("zh", "没有"),
+    ):
+        assert said in noonmark("ledger", "show", "--lang", lang).err
+    assert noonmark("ledger", "show", "--state", copy).err == ""
     refused = noonmark(*release, "--state", "none", "--state", copy)
     assert (refused.code, f"as the workers' journals know: r{held}" in refused.err) == (3, True)
     assert f"noonmark ledger export FILE --from-state {copy}, then" in refused.err
-    assert noonmark(*release).code == 0, "without it nobody here knows"
+    blindly = noonmark(*release)
+    assert (blindly.code, "not among those read here" in blindly.err) == (0, True), "without it nobody here knows"
     machine.desk.later(SECOND)
     (row,) = (each for each in machine.desk.take() if each.id == held)
     gates = Gates(revision=1, pause_version=machine.store.jobs(["mail"])[0].pause_version)
@@ -200,7 +207,7 @@ def test_a_release_of_the_last_job_says_that_the_rollback_is_over(noonmark: Noon
     first = noonmark(*words, "mail")
     assert first.out.splitlines() == [
         "1 rows are marked as done.",
-        "Rollback 1 is let go for mail, and still open for other jobs: noonmark ledger show",
+        "Let go for mail: rollback 1. Still open for other jobs: noonmark ledger show",
     ]
     again = noonmark(*words, "mail")
     assert (again.code, again.out.startswith("Nothing to release for mail: it was let go before.")) == (3, True)
@@ -217,7 +224,7 @@ def test_a_release_of_the_last_job_says_that_the_rollback_is_over(noonmark: Noon
 
 
 @pytest.mark.parametrize(
-    ("lang", "said"), [("en", OVER), ("zh", "第 1 次回退已了结：不再扣住任何任务的触发，警报已关闭。\n")]
+    ("lang", "said"), [("en", OVER), ("zh", "对所有任务均已了结：第 1 次回退。不再扣住任何触发，告警已关闭。\n")]
 )
 def test_the_end_of_a_rollback_is_said_in_both_languages(
     noonmark: Noonmark, machine: Machine, lang: str, said: str
@@ -226,6 +233,22 @@ def test_the_end_of_a_rollback_is_said_in_both_languages(
     machine.prove()
     answer = noonmark("ledger", "release", "--as", "run", "--reason", "looked", "--lang", lang)
     assert answer.out.endswith(said)
+
+
+def test_several_rollbacks_are_shown_and_let_go_together(noonmark: Noonmark, machine: Machine) -> None:
+    machine.hold("mail:3")
+    machine.prove()
+    machine.desk.later(SECOND)
+    other = Claim(writer="w-other", worker="w2", receipt=None)
+    receipt = machine.store.prove(other).receipt
+    lost = replace(receipt, seq=receipt.seq + 1, hash="e" * 64, at=machine.desk.now)
+    machine.desk.later(SECOND)
+    assert machine.store.prove(replace(other, receipt=lost)).outcome == "lost"
+    assert [line[:11] for line in noonmark("ledger", "show").out.splitlines() if "lost what" in line] == [
+        "Rollback 1:", "Rollback 2:",
+    ]  # fmt: skip
+    answer = noonmark("ledger", "release", "--as", "run", "--reason", "looked")
+    assert answer.out.splitlines()[1:] == [OVER.strip().replace("1", "1, 2")]
 
 
 def test_what_ran_twice_is_counted_as_such_by_the_import(noonmark: Noonmark, machine: Machine, tmp_path: Path) -> None:
@@ -260,7 +283,7 @@ def test_releasing_ends_with_0_while_a_rollback_is_open_and_with_3_when_none_is(
         ("show", "--as", "run"), ("show", "--job", "mail"), ("show", "--go"), ("import", "x", "--as", "run"),
         ("import", "x", "--reason", "y"), ("import", "x", "--from-state", "z"), ("export", "x", "--go"),
         ("release", "--as", "run", "--reason", "x", "--go"), ("release", "--from-state", "z"),
-        ("export", "x", "--state", "z"), ("import", "x", "--state", "z"),
+        ("export", "x", "--state", "z"), ("export", "x", "--from-state", "--state", "z"), ("import", "x", "--state", "z"),
     ],
 )  # fmt: skip
 def test_an_option_that_says_nothing_there_is_refused(noonmark: Noonmark, words: tuple[str, ...]) -> None:

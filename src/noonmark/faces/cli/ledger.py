@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -91,6 +91,8 @@ def ledger(
         "--state": settings_of(ctx).state,
     }  # fmt: skip
     for option, value in given.items():
+        if value and option == "--state" and action == "export":
+            raise problems.Trouble("ledger_state_export")
         if value and action not in TAKEN_BY[option]:
             raise problems.Trouble("ledger_option", option=option, action=action, taken_by=" | ".join(TAKEN_BY[option]))
     if action == "import" and not rest:
@@ -115,6 +117,7 @@ def _show(here: Session) -> int:
     from noonmark.engine.witnessing import untold
 
     found, more = overview(here.store), untold(here.memories, here.store)
+    _remark_absent(here, found.epochs)
     here.emit(_plain(here, found, more), lambda: _text(here, found, more))
     return problems.OK
 
@@ -208,6 +211,15 @@ def _writer(here: Session, writer: Writer) -> list[str]:
     return [writer.id, writer.worker, state, str(writer.seq), voice.moment(writer.at), proved]
 
 
+def _remark_absent(here: Session, epochs: Sequence[Epoch]) -> None:
+    """Say whose journals are elsewhere: without them nothing of what that writer did is known here."""
+    from noonmark.engine.witnessing import absent
+
+    missing = absent(here.memories, store_id(here.store), epochs) if epochs else ()
+    if missing:
+        here.remark(here.word("ledger_absent", writers=", ".join(missing[:SHOWN])))
+
+
 # -- release --------------------------------------------------------------------------------------------
 
 
@@ -260,7 +272,9 @@ def _refuse_known(here: Session, job: str) -> None:
     from noonmark.engine.mending import epochs, held_rows
 
     witness = here.witness
-    known = witness(epochs(here.store)) if witness is not None else {}
+    found = epochs(here.store)
+    _remark_absent(here, found)
+    known = witness(found) if witness is not None else {}
     if not known:
         return
     rows = [row for row in held_rows(here.store, job or None) if row.key and (row.job, row.key) in known]
