@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -23,10 +24,12 @@ RUNS_THE_JOBS_OWN_SCRIPT = frozenset({"engine/child.py"})
 """A job declared in a script is found by running that very script, as its worker did."""
 
 
+@functools.cache
 def trees() -> list[tuple[str, ast.Module]]:
     return [(str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"))) for path in FILES]
 
 
+@functools.cache
 def calls() -> list[tuple[str, str, ast.Call]]:
     return [
         (name, ast.unparse(node.func), node)
