@@ -60,6 +60,11 @@ class OpenFile:
         self._pair, self._links = found, links
 
     @property
+    def place(self) -> str:
+        """The path of the file itself, which is the same in every folder and by every link."""
+        return os.path.realpath(self._place)
+
+    @property
     def main(self) -> Link:
         """For ordinary verbs."""
         return self._live()[0]

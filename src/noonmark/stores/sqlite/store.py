@@ -103,6 +103,7 @@ class SqliteStore:
         self._clock = StoreClock(clock or SystemClock())
         self._driver = driver
         self._file = OpenFile(self._path, synchronous, self._clock, driver, create=create)
+        self.place = f"sqlite:///{self._file.place}"  # means the same in every folder
         self._wake = Wake(self._path)
         self._lookout = caller.Lookout(self._is_committed, self._wake.tell)
         self._idle = remembered.IdleTakes()
