@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,16 +22,17 @@ def _wipe_file(path: Path) -> None:
 
 
 @pytest.fixture(params=["sqlite", "postgres", "redis"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str]]:
     """The kind of store, and where one is that nobody else uses."""
     kind = str(request.param)
     if kind == "sqlite":
-        return kind, f"sqlite:///{tmp_path}/noonmark.db"
+        yield kind, f"sqlite:///{tmp_path}/noonmark.db"
+        return
     server: servers.Server = request.getfixturevalue("postgres" if kind == "postgres" else "valkey")
     option = "schema" if kind == "postgres" else "namespace"
     url = with_options(server.url, {option: f"anew{tmp_path.name[-20:].lower().replace('-', '')}"})
-    request.addfinalizer(lambda: importlib.import_module(f"noonmark.stores.{kind}.erasing").erase(url))
-    return kind, url
+    yield kind, url
+    importlib.import_module(f"noonmark.stores.{kind}.erasing").erase(url)
 
 
 def test_a_namespace_that_was_made_anew_under_an_open_store_is_another_store_and_no_rollback(
