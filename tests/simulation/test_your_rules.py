@@ -29,6 +29,7 @@ from noonmark.core.model import (
 )
 from noonmark.explain.outcomes import OUTCOMES
 from noonmark.faces.cli import simulate as command
+from noonmark.faces.cli.__main__ import main
 from noonmark.faces.cli.session import Session
 from noonmark.faces.cli.settings import Settings
 from noonmark.sim.bodies import body_of
@@ -341,3 +342,20 @@ def test_the_rows_of_a_key_are_found_as_by_looking_at_all_of_them() -> None:
         assert world.own.occurrences(Query(key="no such key")) == []
     finally:
         world.close()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "says"),
+    [
+        ('{cron: "0 9 * * *", tz: UTC}', "Nothing of it was due in that time."),
+        ("{manual: true}", "No job here has a schedule or an event"),
+    ],
+)
+def test_where_nothing_came_it_is_said_whether_anything_could_have(
+    schedule: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = tmp_path / "noonmark.yaml"
+    job = f"  tidy:\n    command: [echo, hello]\n    schedule: {schedule}\n    reason: r\n"
+    rules.write_text(f"version: 1\njobs:\n{job}", encoding="utf-8")
+    main(["simulate", str(rules), "--days", "0.05", "--now", "2026-11-29T00:00:00Z"])
+    assert says in capsys.readouterr().err

@@ -198,7 +198,7 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     ),
     # store urls
     (
-        r"(.+) is no store URL; write (\S+) for a SQLite file of that name, or memory://",
+        r"(.+) is no store URL; write (.+) for a SQLite file of that name, or memory://",
         r"\1 不是存储 URL；若是同名 SQLite 文件请写 \2，或写 memory://",
     ),
     (r"there is no store (.+); did you mean (\S+)\? known: (.+)", r"没有 \1 这种存储；是否想写 \2？可用：\3"),

@@ -43,6 +43,7 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import ChainLink, Claim
+from noonmark.core.weight import weight
 
 STARTS = frozenset({Event.START, Event.TAKEOVER})
 NEED_DUE_AT = frozenset({Event.PARK, Event.FAIL_RETRY, Event.HAND_BACK})
@@ -345,7 +346,7 @@ def _short(what: str, text: str, limit: int) -> None:
 def _found_by(what: str, *texts: str, limit: int = INDEX_LIMIT) -> None:
     """Measure in bytes what is found by an index."""
     if sum(map(len, texts)) > _SURELY_FOUND:
-        size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+        size = sum(map(weight, texts))
         if size > limit:
             raise TooLarge(f"{what}: {size} bytes, more than {limit}; write less, or store it elsewhere")
 

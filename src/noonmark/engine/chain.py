@@ -12,11 +12,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 from noonmark.core import rollback
-from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo
+from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo, changed
 from noonmark.core.model.rollback import LET_RUN, ChainLink, Claim, Epoch, Proof, Receipt, Serving
 from noonmark.engine import witnessing
 from noonmark.engine.statefolder import StateFolder, Witness
@@ -132,7 +131,7 @@ class ChainedStore:
         for _ in range(PROOFS_BORNE):
             if limit and self._waits():
                 idle = self._store.take(f"{request_id}w", worker, limit=0, runnable=runnable, look_lease=look_lease)
-                return replace(idle, next_due=idle.now + ASK_AGAIN)
+                return changed(idle, next_due=idle.now + ASK_AGAIN)
             link = self._link(request_id)
             try:
                 taken = self._store.take(
@@ -174,7 +173,7 @@ class ChainedStore:
         def heard(receipt: Receipt) -> Receipt:
             if (receipt.store, receipt.epoch) != (before.store, before.epoch):
                 return receipt  # proved anew meanwhile: what the heartbeat reached may be gone
-            return replace(receipt, worker=worker.id, beat=now)
+            return changed(receipt, worker=worker.id, beat=now)
 
         self._keep(heard)
         return now
@@ -184,7 +183,7 @@ class ChainedStore:
     def _link(self, request_id: str, items: Sequence[Settlement] = ()) -> ChainLink:
         sent = self._sent.get(request_id)
         if sent is not None:
-            return replace(sent, serving=self._identity)
+            return changed(sent, serving=self._identity)
         receipt = self._receipt
         link = ChainLink(
             writer=receipt.writer,
@@ -215,7 +214,7 @@ class ChainedStore:
         def follow(receipt: Receipt) -> Receipt:
             if link.before != receipt.hash:
                 return receipt  # proved anew meanwhile: the store knows better than an answer that comes late
-            return replace(receipt, seq=link.seq, hash=link.hash, at=at)
+            return changed(receipt, seq=link.seq, hash=link.hash, at=at)
 
         kept = self._keep(follow)
         if kept.hash == link.hash:
@@ -369,5 +368,5 @@ def _merged(proof: Proof, receipt: Receipt | None) -> Receipt:
     """Return the receipt after a proof; what was acknowledged while it was under way is not forgotten for it."""
     if proof.outcome != "present" or receipt is None:
         return proof.receipt
-    further = replace(receipt, epoch=proof.receipt.epoch) if receipt.seq > proof.receipt.seq else proof.receipt
-    return replace(further, worker=receipt.worker, beat=receipt.beat)
+    further = changed(receipt, epoch=proof.receipt.epoch) if receipt.seq > proof.receipt.seq else proof.receipt
+    return changed(further, worker=receipt.worker, beat=receipt.beat)

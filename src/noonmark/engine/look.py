@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.core import catchup, lapsed, rollback
@@ -38,6 +38,7 @@ from noonmark.core.model import (
     Settlement,
     State,
     Verdict,
+    changed,
 )
 from noonmark.engine import aside
 from noonmark.engine.alerts import say_alerts, say_decision
@@ -279,7 +280,7 @@ class Looker:
     def _ask(self, case: Case) -> Decision:
         assert case.job is not None
         # What is known to have run in a lost range is judged as if it were held already.
-        row = replace(case.row, code="held_rollback") if self._has_run(case.row) else case.row
+        row = changed(case.row, code="held_rollback") if self._has_run(case.row) else case.row
         try:
             return decide(case.job, row, case.known, self._now())
         except Exception as error:  # a template that binds nothing here, a zone that is gone: it waits, with the reason
@@ -376,7 +377,7 @@ class Looker:
         assert job is not None
         assert case.handler is not None
         now, fence = self._now(), answer.fence or row.fence
-        started = replace(
+        started = changed(
             row,
             state=State.RUNNING,
             looking=False,

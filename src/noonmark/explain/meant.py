@@ -70,13 +70,19 @@ def meant(job: Job, text: str, now: Micros, zone: str = "") -> Meant:
 
 
 def for_text(job: Job | None, scheduled_for: Micros, business_date: str) -> str:
-    """Return what a person writes after ``--for`` to mean this moment again: its date if that is enough."""
-    if job is None or not job.is_series or moment_at(job, scheduled_for) is None:
-        return business_date
-    day = _day(business_date)
-    if day is not None and (len(_moments_of(job, day, FAR)) == 1 or not _tells_moments_apart(job)):
-        return business_date
-    return moment_text(job, scheduled_for)
+    """Return what a person writes after ``--for`` to mean this moment again: its date if that is enough.
+
+    "" where the row says no moment at all, because somebody wrote into the store.
+    """
+    try:
+        if job is None or not job.is_series or moment_at(job, scheduled_for) is None:
+            return business_date
+        day = _day(business_date)
+        if day is not None and (len(_moments_of(job, day, FAR)) == 1 or not _tells_moments_apart(job)):
+            return business_date
+        return moment_text(job, scheduled_for)
+    except (NotMeant, ValueError, OverflowError):
+        return ""
 
 
 def moment_text(job: Job, at: Micros) -> str:

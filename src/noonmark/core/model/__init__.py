@@ -35,6 +35,8 @@ from noonmark.core.model.base import (
 )
 from noonmark.core.model.decision import Check, Decision, Fact
 from noonmark.core.model.occurrence import NewOccurrence, Occurrence
+from noonmark.core.model.quick import changed as changed
+from noonmark.core.model.quick import quick as quick
 from noonmark.core.model.records import (
     Act,
     Acted,
