@@ -146,11 +146,19 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             sys.set_asyncgen_hooks(*hooks)
 
     def _turns(self) -> int:
-        """Take turns as ``asyncio`` does: what is ready when a turn begins is run in it."""
-        ready, turns = self._ready, 0
+        """Take turns as ``asyncio`` does: what is ready when a turn begins is run in it.
+
+        A loop that is stopped looks at its timers once more: whoever stands still goes on later, and must know when.
+        """
+        ready, timers, turns = self._ready, self._scheduled, 0
         while True:
-            self._wake_timers()
-            if not ready:
+            over = self._virtual.boot() / 1e6 + RESOLUTION
+            while timers and ((first := timers[0])[0] < over or first[2]._cancelled):
+                heapq.heappop(timers)
+                if not first[2]._cancelled:
+                    ready.append(first[2])
+            if not ready or (turns and self._stopping):
+                self.next_at = math.ceil(timers[0][0] * 1e6 - 1e-2) if timers else None
                 return turns
             turns += 1
             if turns > AT_ONCE:
@@ -164,22 +172,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                         raise
                     except BaseException as error:
                         self.errors.append(error)
-            if self._stopping:
-                self._wake_timers()  # whoever was stopped goes on later, and must know when
-                return turns
-
-    def _wake_timers(self) -> None:
-        """Make ready whatever timer is over, and remember the next one."""
-        timers, over = self._scheduled, self.time() + RESOLUTION
-        while timers:
-            when, _, timer = timers[0]
-            if when >= over and not timer._cancelled:
-                self.next_at = math.ceil(when * 1e6 - 1e-2)
-                return
-            heapq.heappop(timers)
-            if not timer._cancelled:
-                self._ready.append(timer)
-        self.next_at = None
 
     # -- as in the base class, without what only a debugged or a threaded loop needs -------------------
 
