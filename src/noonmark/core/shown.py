@@ -28,6 +28,10 @@ class Told(str):
     __slots__ = ()
 
 
+class Named(dict[str, Any]):
+    """A map of ours by the names of jobs: a job called ``auth`` says nothing about what it is mapped to."""
+
+
 # --- signs that say the same -----------------------------------------------------------------------
 
 
@@ -124,6 +128,8 @@ def redacted_value(value: Any, *, depth: int = 0) -> Any:
         return value
     if depth >= DEPTH_LIMIT and isinstance(value, (Mapping, list, tuple)):
         return HIDDEN
+    if isinstance(value, Named):
+        return {name: redacted_value(item, depth=depth + 1) for name, item in value.items()}
     if isinstance(value, Mapping):
         return {
             name: HIDDEN if isinstance(name, str) and _hides(name, item) else redacted_value(item, depth=depth + 1)

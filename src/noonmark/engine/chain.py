@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from noonmark.core import rollback
 from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo, changed
-from noonmark.core.model.rollback import ChainLink, Claim, Epoch, Proof, Receipt, Serving
+from noonmark.core.model.rollback import LET_RUN, ChainLink, Claim, Epoch, Proof, Receipt, Serving
 from noonmark.engine import witnessing
 from noonmark.engine.statefolder import StateFolder, Witness
 from noonmark.ports.rollback import ChainBroken, Guarded, Placed
@@ -112,7 +112,7 @@ class ChainedStore:
 
     def has_run(self, row: Occurrence) -> bool:
         """True for a row whose key succeeded in what the store lost, unless a person has let it run."""
-        return bool(self._lost) and (row.job, row.key) in self._lost and row.code not in ("released", "retried")
+        return bool(self._lost) and (row.job, row.key) in self._lost and row.code not in LET_RUN
 
     def close_memory(self) -> None:
         """Let another process be this writer."""

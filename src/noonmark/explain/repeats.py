@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from noonmark.core.model import OPEN_STATES, Job, Micros, Occurrence, State, Story
-from noonmark.core.model.rollback import Epoch
+from noonmark.core.model.rollback import LET_RUN, Epoch
 from noonmark.engine.witnessing import Known, Witnessed
 from noonmark.explain.explanation import Scene
 
@@ -37,7 +37,9 @@ def known_of(known: Known, row: Occurrence, started_at: Micros) -> Witnessed | N
     A run that the store has is not what it lost, although its journal's line may lie in the lost range.
     """
     lost = known.get((row.job, row.key)) if row.key else None
-    return lost if lost is not None and lost.at < started_at and lost.fence != row.fence else None
+    if lost is None or lost.fence == row.fence:
+        return None
+    return lost if (lost.at if lost.begun is None else lost.begun) < started_at else None
 
 
 def ran_before(known: Known, row: Occurrence) -> Witnessed | None:
@@ -80,7 +82,7 @@ def untold(epochs: Sequence[Epoch], job: Job | None, row: Occurrence) -> tuple[s
             has_ended = row.state is not State.SUCCESS and (row.ended_at or 0) > epoch.lost_from
             return ("line_may_have_run", epoch) if has_ended else None
         is_to_be_held = job is not None and job.on_rollback == "hold" and not epoch.is_released(row.job)
-        if is_to_be_held and not row.holder and row.code not in ("held_rollback", "released"):
+        if is_to_be_held and not row.holder and row.code not in LET_RUN | {"held_rollback"}:
             return "line_will_be_held", epoch
     return None
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from noonmark.core.decide import LATE_AFTER
-from noonmark.core.model import SECOND, Attempt
+from noonmark.core.model import SECOND, Attempt, State
 from noonmark.explain.awake import alive_with, asleep_at
 from noonmark.explain.endings import by_person, cancelled, failed, missed, refused, skipped
 from noonmark.explain.explanation import Scene, Telling
@@ -241,6 +241,8 @@ def retrying(scene: Scene) -> Telling:
 
 def waiting(scene: Scene) -> Telling:
     """A check said "not yet": which, how often it was asked, and when again."""
+    if scene.row.state is State.RUNNING:  # its lease is over, and a rollback holds it
+        return running(scene)
     row, voice = scene.row, scene.voice
     due = row.due_at if row.due_at is not None else scene.now
     waits = scene.waits

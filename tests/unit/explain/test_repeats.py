@@ -16,14 +16,15 @@ from noonmark.core.model import HOUR, MINUTE, SECOND, Act, Event, Job, Manual, O
 from noonmark.core.model.rollback import Claim, Epoch
 from noonmark.engine import mending
 from noonmark.engine.statefolder import StateFolder
-from noonmark.engine.witnessing import Known, witness
+from noonmark.engine.witnessing import Known, Witnessed, witness
 from noonmark.explain import repeats
 from noonmark.explain.explanation import Explanation
+from noonmark.explain.outcomes import outcome_of
 from noonmark.explain.report import report_json, report_text
 from noonmark.explain.verify import verify
 from noonmark.explain.voice import Voice
 from noonmark.explain.why import why
-from noonmark.testing.builders import make_caller_row, make_end
+from noonmark.testing.builders import make_caller_row, make_end, make_row
 
 MAIL = Job(name="mail", trigger=Manual(), key="mail:{order_id}", reason="Customers wait for it.")
 
@@ -247,3 +248,40 @@ def test_a_run_that_was_held_was_late_because_it_was_held(shop: Shop) -> None:
     assert told.sentence.endswith(
         "after waiting for a person to release what was held because the store had lost data."
     )
+
+
+@pytest.mark.parametrize(("lang", "free"), [("en", "free"), ("zh", "空闲")])
+def test_a_run_that_lapsed_and_is_held_waits_for_a_person_and_nobody_has_its_lease(
+    shop: Shop, lang: str, free: str
+) -> None:
+    row = make_caller_row("mail:3", at=shop.desk.now, job="mail", key="mail:3")
+    (added,) = shop.store.add(shop.desk.request(), [row])
+    shop.desk.beat()
+    assert [each.looking for each in shop.desk.take()] == [False]
+    assert outcome_of(shop.desk.row(added.id), shop.desk.now) == "running"
+    shop.desk.later(HOUR)
+    shop.desk.beat("w2")
+    (lapsed,) = shop.desk.take("w2")
+    park = make_end(lapsed, Event.PARK, due_at=shop.desk.now + 240 * HOUR, code="held_rollback", verdict="skip_lease")
+    assert shop.store.settle(shop.desk.request(), "w2", [park])[0].outcome == "applied"
+    held = shop.desk.row(added.id)
+    assert (held.state, outcome_of(held, shop.desk.now)) == (State.RUNNING, "waiting")
+    told = shop.why(held, lang)
+    assert told.outcome == "waiting"
+    assert [(check.ok, check.seen) for check in told.checks if check.name == "lease"] == [(None, free)]
+    assert ("nobody runs it now" if lang == "en" else "目前无人运行它") in told.sentence
+
+
+def test_what_is_to_be_tried_again_and_is_held_waits_for_a_person(shop: Shop) -> None:
+    failed = make_row(at=shop.desk.now, state=State.FAILED_RETRYING, code="attempt_failed", holder="")
+    assert outcome_of(failed, shop.desk.now) == "retrying"
+    assert outcome_of(replace(failed, code="held_rollback"), shop.desk.now) == "waiting"
+
+
+def test_a_success_that_ended_over_a_rollback_is_known_to_a_repeat_that_began_before_it_ended(shop: Shop) -> None:
+    shop.prove()
+    row = shop.run("mail:3")
+    lost = Witnessed(writer="w-1", occurrence=7, fence=9, at=(row.started_at or 0) + SECOND)
+    for begun, is_known in ((None, False), ((row.started_at or 0) - HOUR, True)):
+        known = {("mail", "mail:3"): replace(lost, begun=begun)}
+        assert (repeats.known_of(known, row, row.started_at or 0) is not None) is is_known

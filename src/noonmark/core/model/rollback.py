@@ -17,6 +17,8 @@ from noonmark.core.model.quick import quick
 
 ASKED_LATE: Micros = HOUR
 """How long after a release somebody who asks for a key may still be asking again for what was lost: producers retry late."""
+LET_RUN = frozenset({"released", "retried"})
+"""Codes of rows of which a person said that they may run again; a rollback that is proved later takes the word back."""
 
 
 @quick

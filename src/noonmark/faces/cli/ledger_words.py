@@ -92,6 +92,14 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
         "Not yet: a worker has to look at {left} first; call again in a moment.",
         "还有未处理的：须先由 worker 查看 {left}；请稍后再执行一次。",
     ),
+    "ledger_behind": (
+        "Not yet: r{other} has the key of r{row} and has not ended; call again once it has, or: noonmark why r{other}",
+        "还有未处理的：r{row} 的键由 r{other} 持有，而它尚未结束；待其结束后再执行一次，或：noonmark why r{other}",
+    ),
+    "ledger_skipped": (
+        "Of these will not run, for another row has had their key and ended: {rows}",
+        "其中不会再运行的（其键属于另一个已结束的触发）：{rows}",
+    ),
     "ledger_added": (
         "Proved or grown meanwhile, and still held: rollback {numbers}. Look at it, then release again.",
         "期间新证实或扩大、仍被扣住的：第 {numbers} 次回退。请先查看，再执行放行。",

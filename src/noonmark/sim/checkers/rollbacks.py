@@ -137,9 +137,9 @@ class Rollbacks(Watch):
             self.blame("S13", f"rollback {epoch} was proved, and the fact does not list it")
 
     def _read_release(self, call: Call, number: int) -> None:
-        """A row that was let go, or a whole rollback: which ones, the fact says afterwards."""
+        """A row that was let go or retried, or a whole rollback: which ones, the fact says afterwards."""
         if call.verb == "act":
-            is_release = call.args[1].kind == "release" and call.answer.outcome == "done"
+            is_release = call.args[1].kind in ("release", "retry") and call.answer.outcome == "done"
             if is_release and call.args[1].occurrence_id:
                 self._released[call.args[1].occurrence_id] = number
                 return

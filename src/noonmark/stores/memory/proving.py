@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from noonmark.core import rollback
 from noonmark.core.model import AlertWrite, FactWrite, LedgerLine, Micros, changed
-from noonmark.core.model.rollback import ChainLink, Claim, Epoch, Proof
+from noonmark.core.model.rollback import LET_RUN, ChainLink, Claim, Epoch, Proof
 from noonmark.ports.rollback import ChainBroken
 from noonmark.stores.memory.tables import Tables
 
@@ -79,7 +79,7 @@ def _hold(tables: Tables, before: Micros, now: Micros) -> None:
     for row in tables.open_rows():
         if row.scheduled_for < before:
             tables.change(row.id, gated=True)
-            if row.code == "released":  # what was let go before may have run since
+            if row.code in LET_RUN:  # what a person let run before may have run since
                 tables.change(row.id, code="", detail="{}")
     for name, job in tables.jobs.items():
         tables.jobs[name] = changed(job, pause_version=rollback.unseen(job.pause_version, now))
