@@ -50,6 +50,8 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (RUNNING, Event.MARK_DONE): SUCCESS,
     # a later revision yields a superseded moment again before it is due
     (SKIPPED, Event.REOPEN): PENDING,
+    # what a newer moment stands for ran all the same, and a person or a worker's journal knows it
+    (SKIPPED, Event.MARK_DONE): SUCCESS,
 }
 
 CANCEL_WINS_OVER = frozenset(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from noonmark.core.lifecycle import next_state
-from noonmark.core.model import Act, Event, Micros, Occurrence, State
+from noonmark.core.model import Act, Event, Micros, Occurrence, State, Verdict
 from noonmark.core.model.rollback import Epoch
 from noonmark.core.rollback import epochs_of, to_plain
 
@@ -103,6 +103,14 @@ def is_ours_to_end(row: Occurrence) -> bool:
 
 def marked(row: Occurrence, event: Event) -> State | None:
     """Return the state to which a person's mark leads, None where it cannot be: a run's end is its holder's to say."""
-    if not is_ours_to_end(row):
+    if not is_ours_to_end(row) or (row.state is State.SKIPPED and not is_passed_over(row)):
         return None
     return next_state(row.state, event)
+
+
+def is_passed_over(row: Occurrence) -> bool:
+    """Return True for one moment that ended because a newer one stands for it: it may be known to have run.
+
+    A record of a whole range has no key: it is no moment.
+    """
+    return row.state is State.SKIPPED and row.verdict == Verdict.SKIP_SUPERSEDED and row.key != ""

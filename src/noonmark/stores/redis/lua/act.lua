@@ -23,7 +23,9 @@ local function by_person(row, code)
 end
 
 local function end_by(row, state, event, code)
-  finish(row, state, { nil, code, detail }, nil, nil, true)
+  -- what was superseded and is done after all keeps its key
+  local verdict = row.head[STATE] == 'SKIPPED' and '' or nil
+  finish(row, state, { verdict, code, detail }, nil, nil, true)
   by_person(row, code)
   log_row(row, event, '[]', '', actor)
   close_alerts_of(row.id)
@@ -192,7 +194,8 @@ local function mark()
   end
   local head = row.head
   local state = TRANSITIONS[head[STATE] .. ' ' .. kind]
-  if not state or not is_ours_to_end(head) or not may_go(head) then
+  local is_over = head[STATE] == 'SKIPPED' and not (is_superseded(row) and head[KEY] ~= '')
+  if not state or is_over or not is_ours_to_end(head) or not may_go(head) then
     local done = kind == 'mark_done' and head[STATE] == 'SUCCESS'
     return { done and 'already_done' or 'refused', { row.id }, head[STATE] }
   end
