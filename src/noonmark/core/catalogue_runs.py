@@ -215,6 +215,15 @@ STORE: tuple[Reason, ...] = (
         level=2,
     ),
     reason(
+        "importing",
+        "An import knows that this ran, but was stopped before it was marked as done; it does not run.",
+        "导入得知它已运行过，但在标记完成之前被中断；它不会运行。",
+        (
+            "Run the import again: noonmark ledger import FILE --go",
+            "重新导入：noonmark ledger import FILE --go",
+        ),
+    ),
+    reason(
         "held_rollback",
         "Held: the store lost what it held[ between {from:moment} and {until:moment}], and this may have run in it.",
         "已扣住：存储丢失了[ {from:moment} 至 {until:moment} 的]数据，它可能已在其间运行过。",

@@ -80,7 +80,9 @@ class Importer:
         self._origin = origin
         self._done: Container[int] = ()  # hashes of what would stand as SUCCESS by now: identities and keys
         self._rules: dict[str, tuple[Job, JobRow] | None] = {}
-        self._upto: dict[tuple[str, str], Micros] = {}  # the last moment of each series of which it is known that it ran
+        self._upto: dict[
+            tuple[str, str], Micros
+        ] = {}  # the last moment of each series of which it is known that it ran
 
     def plan(self, outcomes: Iterable[Outcome]) -> Counter[str]:
         """Return how many outcomes would end how; nothing is written."""

@@ -105,16 +105,16 @@ def overtake(store: Store, frontier: Occurrence, request_id: str, *, actor: str)
     if found is None:
         return False
     job, row = found
-    gone = Passed(
-        occurrence_id=frontier.id, fence=frontier.fence, verdict=Verdict.SKIP_SUPERSEDED, code=HALFWAY
-    )
+    gone = Passed(occurrence_id=frontier.id, fence=frontier.fence, verdict=Verdict.SKIP_SUPERSEDED, code=HALFWAY)
     change = _change(row, (gone,), (), _next(store, job, row, frontier, frontier.scheduled_for))
     store.activate(request_id, [change], actor=actor)
     (after,) = store.occurrences(Query(ids=(frontier.id,)))
     return not after.frontier
 
 
-def pass_by(store: Store, name: str, subject: str, until: Micros, new_request: Callable[[], str], *, actor: str) -> None:
+def pass_by(
+    store: Store, name: str, subject: str, until: Micros, new_request: Callable[[], str], *, actor: str
+) -> None:
     """Take a series past an instant, as its rule's ``missed`` policy wants it of the moments until then.
 
     Args:
@@ -124,9 +124,7 @@ def pass_by(store: Store, name: str, subject: str, until: Micros, new_request: C
     rounds = 0
     while rounds < _ROUNDS and (found := series_of(store, name)) is not None:
         job, row = found
-        query = Query(
-            job=name, subject=subject, frontier_only=True, open_only=True, scheduled_until=until + 1, limit=1
-        )
+        query = Query(job=name, subject=subject, frontier_only=True, open_only=True, scheduled_until=until + 1, limit=1)
         frontier = next(iter(store.occurrences(query)), None)
         if frontier is None or frontier.worker:
             return

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from noonmark.core.decide import LATE_AFTER
 from noonmark.core.model import SECOND, Attempt
+from noonmark.engine.passing import HALFWAY
 from noonmark.explain.awake import alive_with, asleep_at
 from noonmark.explain.endings import by_person, cancelled, failed, missed, refused, skipped
 from noonmark.explain.explanation import Scene, Telling
@@ -242,6 +243,8 @@ def retrying(scene: Scene) -> Telling:
 def waiting(scene: Scene) -> Telling:
     """A check said "not yet": which, how often it was asked, and when again."""
     row, voice = scene.row, scene.voice
+    if row.code == HALFWAY:  # nobody looks at it before the import goes on
+        return Telling(sentence=voice.reason(row.code, row.detail))
     due = row.due_at if row.due_at is not None else scene.now
     waits = scene.waits
     count = sum(line.count for line in waits)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from noonmark.core import series
-from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, CatchUp, Every, Job, Micros, Occurrence, Origin, Query, State
-from noonmark.engine import statefolder
+from noonmark.core.model import DAY, HOUR, SECOND, CatchUp, Every, Job, Micros, Occurrence, Origin, Query, State
 from noonmark.engine.exports import Outcome
 from noonmark.engine.importing import Importer
-from noonmark.engine.statefolder import StateFolder
+from noonmark.explain.render import explanation_text
 from noonmark.explain.verify import verify
-from noonmark.stores.memory import proving
+from noonmark.explain.why import why
 from noonmark.testing.world import World
 
 
@@ -100,6 +96,42 @@ def test_every_journaled_moment_is_a_success_and_the_series_goes_on(known: tuple
         world.advance("70m")
         assert all(place.by_number()[number] is State.SUCCESS for number in known)
         assert place.by_number()[4] is State.SUCCESS, "the next moment ran"
+        assert place.problems() == []
+
+
+class Stopped(Exception):
+    """Stands for Ctrl-C."""
+
+
+@pytest.mark.parametrize("number", [0, 2], ids=["the next of its series", "one that is made"])
+def test_an_import_that_was_stopped_says_so_and_is_ended_by_another_one(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: Any, **__: Any) -> Any:
+        raise Stopped
+
+    with World(replicas=1) as world:
+        place = Place(world, hourly("all"))
+        with monkeypatch.context() as patch:
+            patch.setattr(world.store, "act", stopped)
+            with pytest.raises(Stopped):
+                place.take_in(number)
+        (row,) = world.store.occurrences(Query(identity=place.outcome(number).identity))
+        assert ("importing", place.outcome(number).identity) in [
+            (kind, place.moments[number].identity) for kind, _ in place.problems()
+        ]
+        told = explanation_text(why(world.store, occurrence_id=row.id))
+        assert "stopped before it was marked as done" in told
+        assert "noonmark ledger import FILE --go" in told
+        assert "2036" not in told, "no moment in ten years is promised"
+        assert "导入" in explanation_text(why(world.store, occurrence_id=row.id, lang="zh"))
+        world.restart(0)
+        world.advance("2m")
+        assert world.row(row.id).state is not State.SUCCESS, "nobody runs it"
+        assert sum(place.take_in(number).values()) == 1
+        assert world.row(row.id).state is State.SUCCESS
+        assert place.moments[number].at not in place.ran
+        world.advance("3h")
         assert place.problems() == []
 
 
