@@ -17,6 +17,9 @@ from noonmark.core.model import Act, Event, Micros, Occurrence, State, Verdict
 from noonmark.core.model.rollback import Epoch
 from noonmark.core.rollback import epochs_of, to_plain
 
+MISSED_SKIPPED = "missed_skipped"
+"""Code of a moment that ``missed: skip`` passed over."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetGo:
@@ -109,8 +112,9 @@ def marked(row: Occurrence, event: Event) -> State | None:
 
 
 def is_passed_over(row: Occurrence) -> bool:
-    """Return True for one moment that ended because a newer one stands for it: it may be known to have run.
+    """Return True for one moment that the catch-up rules passed over: it may be known to have run.
 
     A record of a whole range has no key: it is no moment.
     """
-    return row.state is State.SKIPPED and row.verdict == Verdict.SKIP_SUPERSEDED and row.key != ""
+    is_missed = row.verdict == Verdict.SKIP_SUPERSEDED or row.code == MISSED_SKIPPED
+    return row.state is State.SKIPPED and is_missed and row.key != ""

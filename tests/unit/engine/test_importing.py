@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from noonmark.core import series
 from noonmark.core.model import DAY, HOUR, SECOND, CatchUp, Every, Job, Micros, Occurrence, Origin, Query, State
+from noonmark.engine import statefolder
 from noonmark.engine.exports import Outcome
 from noonmark.engine.importing import Importer
+from noonmark.engine.statefolder import StateFolder
 from noonmark.explain.render import explanation_text
 from noonmark.explain.verify import verify
 from noonmark.explain.why import why
+from noonmark.stores.memory import proving
 from noonmark.testing.world import World
 
 
@@ -161,3 +167,48 @@ def test_a_series_whose_next_moment_somebody_asked_for_goes_on_behind_it() -> No
         assert world.row(added.id).state is State.SUCCESS
         assert len(place.frontiers()) == 1
         assert {place.by_number()[number] for number in range(6)} == {State.SUCCESS}
+
+
+class Remembering(World):
+    """A world whose workers keep a state folder."""
+
+    folder: StateFolder | None = None
+
+    def state_of(self, number: int) -> StateFolder | None:  # noqa: ARG002
+        return self.folder
+
+
+@pytest.mark.parametrize("policy", ["latest", "skip"])
+def test_what_a_look_superseded_after_a_rollback_is_a_success_again_by_an_import(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Remembering, "folder", StateFolder(tmp_path))
+    with Remembering(replicas=1) as world:
+        ran: list[Micros] = []
+        world.job(hourly(policy), lambda: ran.append(world.now))
+        world.advance("1s")
+        kept = copy.deepcopy(world.store._tables)
+        world.advance("3h30m")
+        before = len(ran)
+        assert before >= 3
+        world.kill(0)
+        world.store._tables = kept
+        world.store._answers.clear()
+        monkeypatch.setattr(proving, "SERVING", "other")
+        chain: Any = world.replicas[0].engine.chain
+        chain.close_memory()
+        world.restart(0)
+        world.advance("10m")
+        names = Outcome.__dataclass_fields__
+        lost = [
+            Outcome(
+                **{name: Origin(value) if name == "origin" else value for name, value in told.items() if name in names}
+            )
+            for told in statefolder.outcomes(tmp_path, world.store.store_id())
+        ]
+        request: Callable[[], str] = map(str, itertools.count()).__next__
+        Importer(world.store, "s").carry_out(lost, request, actor="ann")
+        states = {row.identity: row.state for row in world.rows()}
+        assert [states[each.identity] for each in lost] == [State.SUCCESS] * len(lost)
+        dates = {f"success:mail::{each.business_date}" for each in lost}
+        assert all(fact.is_set for fact in world.store.facts(dates).values()), "others may depend on it"

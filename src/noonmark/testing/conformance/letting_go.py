@@ -307,16 +307,16 @@ def what_was_let_go_is_held_again_by_the_next_rollback(harness: Harness) -> None
 # --- what a newer moment stands for, and ran all the same -------------------------------------------
 
 
-def _superseded(harness: Harness, key: str = "k") -> Occurrence:
-    """Return a moment that ended because a newer one stands for it."""
+def _passed_over(harness: Harness, verdict: str = "skip_superseded", code: str = "superseded") -> Occurrence:
+    """Return a moment that the catch-up rules passed over."""
     harness.activate()
-    look = harness.looked_at("old", key=key, business_date="2026-11-28")
-    harness.end(look, Event.SKIP, at=1, verdict="skip_superseded", code="superseded")
+    look = harness.looked_at("old", key="k", business_date="2026-11-28")
+    harness.end(look, Event.SKIP, at=1, verdict=verdict, code=code)
     return harness.row(look.id)
 
 
 def a_superseded_moment_that_ran_all_the_same_can_be_marked_done(harness: Harness) -> None:
-    row = _superseded(harness)
+    row = _passed_over(harness)
     assert (row.state, row.claimed) == (State.SKIPPED, False)
     assert harness.act("mark_skip", occurrence_id=row.id, at=2).outcome == "refused"
     acted = harness.act("mark_done", occurrence_id=row.id, actor="grace", reason="a journal has it", at=2)
@@ -330,8 +330,15 @@ def a_superseded_moment_that_ran_all_the_same_can_be_marked_done(harness: Harnes
     assert harness.act("mark_done", occurrence_id=row.id).outcome == "already_done"
 
 
+def a_moment_that_was_skipped_as_missed_can_be_marked_done(harness: Harness) -> None:
+    row = _passed_over(harness, "skip_expired", "missed_skipped")
+    assert harness.act("mark_done", occurrence_id=row.id, at=2).state is State.SUCCESS
+    after = harness.row(row.id)
+    assert (after.state, after.verdict, after.code, after.claimed) == (State.SUCCESS, "", "marked_done", True)
+
+
 def a_superseded_moment_whose_key_another_row_holds_is_not_marked(harness: Harness) -> None:
-    row = _superseded(harness)
+    row = _passed_over(harness)
     harness.add(harness.caller_row("b", key="k", at=60))
     assert harness.act("mark_done", occurrence_id=row.id).outcome == "refused"
     assert harness.row(row.id) == row

@@ -187,6 +187,12 @@ local function release()
   return take_up(row, state, 'released')
 end
 
+-- What the catch-up rules passed over may have run all the same; any other skip is an end, and a record of a range has no key.
+local function is_open_to_marks(row)
+  local head = row.head
+  return head[STATE] ~= 'SKIPPED' or (head[KEY] ~= '' and (is_superseded(row) or head[CODE] == 'missed_skipped'))
+end
+
 local function mark()
   local row = named()
   if not row then
@@ -194,8 +200,7 @@ local function mark()
   end
   local head = row.head
   local state = TRANSITIONS[head[STATE] .. ' ' .. kind]
-  local is_over = head[STATE] == 'SKIPPED' and not (is_superseded(row) and head[KEY] ~= '')
-  if not state or is_over or not is_ours_to_end(head) or not may_go(head) then
+  if not state or not is_open_to_marks(row) or not is_ours_to_end(head) or not may_go(head) then
     local done = kind == 'mark_done' and head[STATE] == 'SUCCESS'
     return { done and 'already_done' or 'refused', { row.id }, head[STATE] }
   end
