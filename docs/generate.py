@@ -1,7 +1,8 @@
 """Write the reference pages from the code itself, so that they cannot lie: ``python docs/generate.py [--check]``.
 
 Pages: the command line (from click), the rules file (from its JSON Schema), the reasons (from the catalogue), the picture of
-the life cycle in concepts.md (from the transition table) and the sums of seeds in proof.md (from seeds.jsonl).
+the life cycle in concepts.md (from the transition table), the limits in security.md (from the constants) and the sums of
+seeds in proof.md (from seeds.jsonl).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from limits import with_limits
 
 DOCS = Path(__file__).resolve().parent
 
@@ -39,6 +42,8 @@ def pages() -> dict[Path, str]:
         DOCS / "reference/rules.md": rules_page(),
         DOCS / "reference/reasons.md": reasons_page(),
         DOCS / "concepts.md": with_picture((DOCS / "concepts.md").read_text(encoding="utf-8")),
+        DOCS / "security.md": with_limits((DOCS / "security.md").read_text(encoding="utf-8"), "en"),
+        DOCS / "zh/security.md": with_limits((DOCS / "zh/security.md").read_text(encoding="utf-8"), "zh"),
         DOCS / "proof.md": with_seeds((DOCS / "proof.md").read_text(encoding="utf-8"), SEEDS_EN),
         DOCS / "zh/proof.md": with_seeds((DOCS / "zh/proof.md").read_text(encoding="utf-8"), SEEDS_ZH),
     }

@@ -21,12 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from noonmark.testing import servers
 from noonmark.testing.world import World
 
 ALL_ARE_REQUIRED = os.environ.get("NOONMARK_SERVERS") == "all"
 SECOND_VERSIONS = ("postgres", "redis", "etcd", "zookeeper")
+settings.register_profile("shared machine", deadline=None)  # how long one example takes says how busy the machine is
+settings.load_profile("shared machine")
 _STATE = tempfile.TemporaryDirectory(prefix="noonmark-state-")
 atexit.register(_STATE.cleanup)
 

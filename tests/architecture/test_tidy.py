@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 from collections.abc import Iterator
@@ -25,6 +26,11 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
 def test_a_source_file_is_short_enough_to_know(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").count("\n")
@@ -39,7 +45,7 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
 
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
 def test_every_function_fits_on_a_screen(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     long = [
         f"{f.name} ({f.end_lineno - f.lineno + 1})"
         for f in functions(tree)
@@ -50,7 +56,7 @@ def test_every_function_fits_on_a_screen(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=relative)
 def test_every_module_says_what_it_promises(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     if tree.body:
         assert ast.get_docstring(tree), f"{relative(path)} has no module docstring"
 

@@ -186,11 +186,10 @@ def elsewhere(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]
     return run
 
 
-WHOLE = os.environ.get("NOONMARK_SERVERS") == "all"
+WHOLE = os.environ.get("NOONMARK_CONFORMANCE") == "whole"
 """Try the stranger's store with everything; otherwise with every case once, as it is our own under another name."""
 
 
-@pytest.mark.long(47)
 @pytest.mark.timeout(200)
 def test_a_store_of_somebody_else_is_found_by_its_url_and_tried(elsewhere: Callable[..., Any]) -> None:
     done = elsewhere(TOY_TESTS, "--store-table", *(() if WHOLE else ("-k", "not fails_first and not archive")))

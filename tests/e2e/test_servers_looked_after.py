@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import noonmark
 from noonmark.core.urls import with_option
+from noonmark.faces.cli.__main__ import main
 
 RULES = """
 version: 1
@@ -35,6 +37,26 @@ def call(folder: Path, url: str, *args: str) -> tuple[int, str, str]:
     )  # fmt: skip
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def called_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """The same in this process, for many commands of which each would be an interpreter of its own."""
+    for name in [name for name in os.environ if name.startswith("NOONMARK_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    monkeypatch.chdir(tmp_path)
+
+    def one(url: str, *args: str) -> tuple[int, str, str]:
+        monkeypatch.setenv("NOONMARK_URL", url)
+        capsys.readouterr()
+        code = main([*args])
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return one
 
 
 def found(folder: Path, url: str, *args: str) -> dict[str, Any]:
@@ -116,7 +138,7 @@ def names_on(server: Any) -> list[str]:
 @pytest.mark.parametrize("kind", ["valkey", "postgres"])
 @pytest.mark.timeout(180)
 def test_looking_at_a_mistyped_place_makes_nothing_and_names_what_is_there(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, called_here: Callable[..., tuple[int, str, str]]
 ) -> None:
     server = request.getfixturevalue(kind)
     option = "schema" if kind == "postgres" else "namespace"
@@ -126,7 +148,7 @@ def test_looking_at_a_mistyped_place_makes_nothing_and_names_what_is_there(
     wrong = with_option(server.url, option, right.replace("shop", "shpo"))
     before = names_on(server)
     for args in READS:
-        code, out, err = call(tmp_path, wrong, *args)
+        code, out, err = called_here(wrong, *args)
         assert (code, out) == (4, ""), args
         assert f"there is no noonmark in the {option} shpo" in err, args
         assert right in err, "the one that was meant is named"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from lockpauses import available, run_all, table
 
-PAUSES = 20
+PAUSES = 10
 
 
 @pytest.mark.long(30)

@@ -9,7 +9,7 @@ import pytest
 from noonmark.core.model import MINUTE
 from noonmark.engine import runs
 from noonmark.sim.checkers import CHECKERS
-from noonmark.sim.mutants.hunt import DRAWN, MUTANTS, hunt
+from noonmark.sim.mutants.hunt import DRAWN, MUTANTS, hunt, run_until_found
 from noonmark.sim.mutants.plant import Planter, planted
 from noonmark.sim.plan import draw
 from noonmark.sim.run import run_plan, run_seed
@@ -53,6 +53,16 @@ def test_a_world_that_goes_well_is_found_good_and_was_looked_at() -> None:
 def test_a_planted_bug_is_found_by_whoever_watches_its_field(name: str, finder: str) -> None:
     found = hunt(BY_NAME[name], seeds=WORLDS)
     assert found.checker == finder, found
+
+
+def test_a_world_in_which_something_was_found_ends_there_with_the_first_violation_of_the_whole() -> None:
+    bug = BY_NAME["what is held is taken"]
+    with planted(bug):
+        whole = run_seed(0, length=35 * MINUTE + 10 * MINUTE)
+        cut = run_until_found(0, 35 * MINUTE + 10 * MINUTE)
+    assert cut.violations[0] == whole.violations[0]
+    assert sum(cut.calls.values()) < sum(whole.calls.values()) // 2
+    assert cut.error == "Found: "
 
 
 def test_there_are_many_planted_bugs_and_each_can_live_somewhere() -> None:

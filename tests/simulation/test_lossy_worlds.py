@@ -14,7 +14,7 @@ from noonmark.explain import why as explain
 from noonmark.sim import faults as f
 from noonmark.sim.checkers import CHECKERS, make_checkers
 from noonmark.sim.history import Call, Checker
-from noonmark.sim.mutants.hunt import DRAWN
+from noonmark.sim.mutants.hunt import DRAWN, run_until_found
 from noonmark.sim.mutants.of_rollbacks import ROLLBACK_MUTANTS
 from noonmark.sim.mutants.plant import Planter, planted
 from noonmark.sim.plan import Plan, draw
@@ -212,5 +212,5 @@ def test_a_guard_with_a_hole_is_found_by_who_watches_rollbacks(mutant: Any) -> N
     length = int(mutant.hours * HOUR)
     seed = next(seed for seed in range(DRAWN) if mutant.needs.fits(draw(seed, length=length)))
     with planted(mutant):
-        outcome = run_seed(seed, length=length)
+        outcome = run_until_found(seed, length, finder="rollbacks")
     assert "rollbacks" in {violation.checker for violation in outcome.violations}, outcome.violations[:3]

@@ -19,15 +19,15 @@ import pytest
 
 from noonmark.core.model import HOUR
 from noonmark.sim import plan
-from noonmark.sim.__main__ import main as sim
 from noonmark.sim.asking import HOURS
-from noonmark.sim.exhaustive.__main__ import main as exhaustive
-from noonmark.sim.mutants.__main__ import main as mutants
+from noonmark.sim.command import main as sim
+from noonmark.sim.exhaustive.command import main as exhaustive
+from noonmark.sim.mutants.command import main as mutants
 from noonmark.sim.seedbook import new_seeds
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from faults.__main__ import main as faults
-from faults.__main__ import verdict
+from faults.command import main as faults
+from faults.command import verdict
 from faults.figures import Outcome
 from faults.passes import PREFIX, ground
 
@@ -154,6 +154,31 @@ def test_a_command_that_is_stopped_ends_at_once_in_one_line(
     assert not left
 
 
+LOADED = """
+import importlib.abc, os, runpy, sys
+class Interrupts(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "noonmark.core.model":
+            os.kill(os.getpid(), int(sys.argv[2]))
+        return None
+sys.meta_path.insert(0, Interrupts())
+runpy.run_module(sys.argv[1], run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "asked to end"])
+def test_a_command_that_is_stopped_while_it_is_loaded_says_so_in_one_line(
+    command: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", LOADED, command, str(int(number))],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert (said.returncode, said.stdout) == (130, "")
+    assert said.stderr == "stopped before the end: this is no verdict\n"
+
+
 def _is_busy(command: str, pid: int, said: Path, folder: Path) -> bool:
     if command == "faults":
         return any(folder.glob(f"{PREFIX}*/*/*"))
@@ -200,7 +225,7 @@ def test_nothing_is_left_of_a_pass_whose_cells_write_on(tmp_path: Path, monkeypa
 
 
 def test_a_few_seeds_are_good_though_they_do_not_reach_every_point(capsys: pytest.CaptureFixture[str]) -> None:
-    few = ["--seeds", "3", "--hours", "0.6", "--jobs", "1"]
+    few = ["--seeds", "10", "--hours", "0.6", "--jobs", "1"]
     assert sim(few) == 0
     said = capsys.readouterr().out.splitlines()
     assert [line for line in said if "not reached" in line and "a whole run" in line]

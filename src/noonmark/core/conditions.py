@@ -16,6 +16,7 @@ from itertools import product
 
 from noonmark.core import keys
 from noonmark.core.model import FACT_LIMIT, KEY_LIMIT, NAME_LIMIT, Condition, FlagSet, Job, Occurrence, OnEvent
+from noonmark.core.weight import weight
 
 _FLAG = "flag:"
 _SUCCESS = "success:"
@@ -105,7 +106,7 @@ def _kept(name: str, template: str) -> str:
     """Let a name through that a store can keep; one that is too long would take the whole batch of looks along."""
     if len(name) * 4 <= FACT_LIMIT:  # a character has four bytes at most
         return name
-    size = len(name.encode("utf-8", "surrogatepass"))
+    size = weight(name)
     if size > FACT_LIMIT:
         raise keys.TemplateProblem(_too_long(template, f"{size} bytes, more than {FACT_LIMIT}"))
     if name.startswith(_FLAG) and len(name) > NAME_LIMIT:  # nobody could set it

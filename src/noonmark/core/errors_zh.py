@@ -145,6 +145,14 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     (r"cron (.+) cannot be read: (.+)", r"cron \1 无法读取：\2"),
     # limits of stores
     (
+        r"the name of the worker has (\d+) characters, more than (\d+); write less, or store it elsewhere",
+        r"worker 的名字有 \1 个字符，超过 \2；请写短些",
+    ),
+    (
+        r"the name of the worker has a sign that cannot be shown; use letters, digits and dashes",
+        "worker 的名字含有无法显示的字符；请用字母、数字和连字符",
+    ),
+    (
         r"(.+) has (\d+) characters, more than (\d+); write less, or store it elsewhere",
         r"\1 有 \2 个字符，超过 \3；请写短些，或存到别处",
     ),
@@ -190,7 +198,7 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     ),
     # store urls
     (
-        r"(.+) is no store URL; write (\S+) for a SQLite file of that name, or memory://",
+        r"(.+) is no store URL; write (.+) for a SQLite file of that name, or memory://",
         r"\1 不是存储 URL；若是同名 SQLite 文件请写 \2，或写 memory://",
     ),
     (r"there is no store (.+); did you mean (\S+)\? known: (.+)", r"没有 \1 这种存储；是否想写 \2？可用：\3"),

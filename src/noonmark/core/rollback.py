@@ -31,7 +31,7 @@ from noonmark.core.model import (
     Verdict,
     WorkerInfo,
 )
-from noonmark.core.model.rollback import Claim, Epoch, Receipt, Serving, Writer
+from noonmark.core.model.rollback import LET_RUN, Claim, Epoch, Receipt, Serving, Writer
 
 FACT = "rollback"
 """Name of the fact that lists the rollbacks of a namespace."""
@@ -329,7 +329,7 @@ def epoch_of(row: Occurrence, fact: Fact | None) -> Epoch | None:
 
 def is_held(job: Job, row: Occurrence, fact: Fact | None) -> bool:
     """Return True when the row may have run in a lost range, and nobody has said yet that it may run again."""
-    if fact is None or job.on_rollback == "run" or row.code == "released":
+    if fact is None or job.on_rollback == "run" or row.code in LET_RUN:
         return False
     return any(epoch.holds(row) and not epoch.is_released(job.name) for epoch in epochs_of(fact.value))
 

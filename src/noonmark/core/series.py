@@ -181,6 +181,7 @@ def row_for_call(
     note: str = "",
     again: bool = False,
     business_date: str | None = None,
+    moment: Moment | None = None,
     subject: str = "",
 ) -> NewOccurrence:
     """Return the row that somebody asked for: ``later`` and ``at`` (LATER), ``run`` (MANUAL), a filled date (BACKFILL).
@@ -190,33 +191,33 @@ def row_for_call(
         due_at: UTC microseconds; for a backfill the moment it fills, which starts at ``now``.
         key: the key itself; None renders the job's template.
         now: store time, by which MANUAL and BACKFILL meet the window of today.
-        business_date: the date the work is about; default that of ``due_at`` by the rule.
+        business_date: the date the work is about; default that of ``due_at`` by the rule, or of the moment.
+        moment: the moment of the schedule that a MANUAL row stands for; it starts at ``due_at`` all the same.
         subject: which of the job's subjects.
 
     Raises:
         MissingParamError: a template of the job is made of a param that nobody gives.
     """
     by_person = origin in (Origin.MANUAL, Origin.BACKFILL)
-    moment = moment_at(job, due_at) if origin is Origin.BACKFILL else None
-    date = business_date or (moment.business_date if moment else times.business_date(due_at, job.tz, job.business_date))
-    values = subject_values(job, subject)
+    filled = moment_at(job, due_at) if origin is Origin.BACKFILL else None
+    moment = moment or filled or _this_moment(job, due_at)
+    date, values = business_date or moment.business_date, subject_values(job, subject)
     call = f"{_CALLS.get(origin, 'l')}:{request_id}"
-    bound = _call_names(job, call, date, due_at, subject, params)
+    bound = _call_names(job, call, date, moment.at, subject, params)
     start = now if origin is Origin.BACKFILL else due_at
     not_before, not_after = _window_today(job, start) if by_person else _window(job, due_at)
     return NewOccurrence(
         job=job.name,
-        identity=moment.identity if moment else call,
+        identity=filled.identity if filled else call,
         key=_call_key(job, key, bound, params),
-        scheduled_for=due_at,
+        scheduled_for=moment.at,
         due_at=start,
         subject=subject,
-        nominal=moment.nominal if moment else times.nominal_text(due_at, job.tz),
+        nominal=moment.nominal,
         business_date=date,
         not_before=not_before,
         not_after=not_after,
-        # A person asks for it now, however late that is.
-        expires_at=None if by_person else _explicit_limit(job, due_at),
+        expires_at=None if by_person else _explicit_limit(job, due_at),  # a person asks for it now, however late
         origin=origin,
         gated=_gated(job),
         claim=True,
@@ -228,14 +229,20 @@ def row_for_call(
     )
 
 
+def _this_moment(job: Job, at: Micros) -> Moment:
+    """Return a moment that is nobody's but the caller's."""
+    date = times.business_date(at, job.tz, job.business_date)
+    return Moment(at=at, identity="", nominal=times.nominal_text(at, job.tz), business_date=date)
+
+
 def _call_names(
-    job: Job, identity: str, date: str, due_at: Micros, subject: str, params: Mapping[str, Any]
+    job: Job, identity: str, date: str, scheduled: Micros, subject: str, params: Mapping[str, Any]
 ) -> keys.Bound:
     """Return what a call binds; one of an event's job stands for the event, its params for the event's fields."""
     trigger = job.trigger
     return {
         "business_date": date,
-        "scheduled_for": due_at,
+        "scheduled_for": scheduled,
         "subject": subject,
         "subject_params": subject_values(job, subject),
         "params": params,

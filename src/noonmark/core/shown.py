@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
+from noonmark.core.patterns import pattern
+
 HIDDEN = "***"
 DEPTH_LIMIT = 50
 """Values nested deeper than this are hidden whole: nobody reads them, and nobody can say what is in them."""
@@ -24,6 +26,10 @@ class Told(str):
     """Text of ours in which the words of others were looked over one by one: it is not searched again (``told.py``)."""
 
     __slots__ = ()
+
+
+class Named(dict[str, Any]):
+    """A map of ours by the names of jobs: a job called ``auth`` says nothing about what it is mapped to."""
 
 
 # --- signs that say the same -----------------------------------------------------------------------
@@ -58,7 +64,7 @@ def _small(text: str) -> str:
 
 # --- names of secrets ------------------------------------------------------------------------------
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[\u3400-\u9fff]+")
+_WORDS = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[\u3400-\u9fff]+")
 _SECRET_WORDS = (
     "password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "authorization",
     "auth", "credential", "cookie",
@@ -67,7 +73,7 @@ _CHINESE = (
     "密码", "密碼", "口令", "密钥", "密鑰", "密匙", "金钥", "金鑰", "令牌", "私钥", "私鑰", "凭证", "憑證", "凭据", "憑據",
     "授权码", "授權碼", "通行码", "通行碼", "秘钥", "秘鑰",
 )  # fmt: skip
-_CHINESE_NAME = re.compile(rf"(?:{'|'.join(_CHINESE)})[是为為值串]?\Z")
+_CHINESE_NAME = pattern(rf"(?:{'|'.join(_CHINESE)})[是为為值串]?\Z")
 """The word itself, or what asks for its value; a name that goes on (令牌数, 密码错误) speaks of something else."""
 _PLURALS = frozenset(f"{word}s" for word in _SECRET_WORDS)
 _SECRET_KEYS = frozenset(["api", "access", "private", "secret", "signing", "encryption", "session", "account", "auth"])
@@ -122,6 +128,8 @@ def redacted_value(value: Any, *, depth: int = 0) -> Any:
         return value
     if depth >= DEPTH_LIMIT and isinstance(value, (Mapping, list, tuple)):
         return HIDDEN
+    if isinstance(value, Named):
+        return {name: redacted_value(item, depth=depth + 1) for name, item in value.items()}
     if isinstance(value, Mapping):
         return {
             name: HIDDEN if isinstance(name, str) and _hides(name, item) else redacted_value(item, depth=depth + 1)
@@ -149,28 +157,28 @@ _ESCAPED = "|".join("".join(rf"\\{{1,4}}u{ord(sign):04x}" for sign in word) for 
 """As JSON writes it where only ASCII may stand."""
 _SIGNS = "".join(sorted({word[0] for word in _CHINESE}))
 _ROOT_WORDS = ("pass", "pwd", "secret", "token", "auth", "credential", "cookie")
-_ROOT = re.compile(
+_ROOT = pattern(
     rf"(?=[pstack{_SIGNS}\\])(?:{'|'.join(_ROOT_WORDS)}|(?<=[\w.-])key"
     rf"|(?=[{_SIGNS}])(?:{'|'.join(_CHINESE)})|(?=\\)(?:{_ESCAPED}))"
 )
 """Every line of a log is searched with it: what it may begin with stands in front, which makes it ten times as quick."""
 _NAME_LIMIT = 50
 _OPENS, _CLOSES = "「『【〔（《〈", "」』】〕）》〉"
-_NAME_BEFORE = re.compile(r"[\w.-]{0,60}\Z")
-_NAME_AFTER = re.compile(
+_NAME_BEFORE = pattern(r"[\w.-]{0,60}\Z")
+_NAME_AFTER = pattern(
     r"""(?P<name>[\w.-]{0,50})\\{0,4}["'」』〕）》〉]?"""
     r"""(?P<sep>】?\s{0,3}(?:=>|[:=→])\s{0,3}|\s{0,3}(?=[「『【〔（《〈])|】\s{0,3}|[ ]{1,3})?"""
 )
-_VALUE = re.compile(
+_VALUE = pattern(
     r"""(?P<quote>\\{1,4}")[^"\\]{0,4000}(?:\\{1,4}")?|(?P<q>["'])(?:(?!(?P=q))[^\\\n]|\\.){0,4000}(?P=q)?"""
     r"""|(?P<open>[「『【〔（《〈])[^\n」』】〕）》〉]{0,4000}(?P<close>[」』】〕）》〉]?)"""
     r"""|[\[{(][^\n]{0,4000}|(?:(?:bearer|basic|digest|token)\s{1,3})?[^\s,;&}\])"'<>。、」』】〕）》〉]{1,4000}""",
     re.IGNORECASE,
 )
-_CREDENTIALS_IN_URL = re.compile(
+_CREDENTIALS_IN_URL = pattern(
     r"""://(?:[^\s/?#@:"'<>]{0,256}:[^\s"'<>]{0,1024}|[^\s/?#"'<>@]{16,1024})@""",
 )
-_SHAPES = re.compile(
+_SHAPES = pattern(
     r"(?<![A-Za-z0-9])(?:"
     r"sk-(?=[\w-]{0,200}\d)[\w-]{16,200}"  # OpenAI, Anthropic and their kin
     r"|[sr]k_(?:live|test)_\w{10,200}"  # Stripe
@@ -186,8 +194,8 @@ _SHAPE_MARKS = (
     "sk-", "sk_live_", "rk_live_", "sk_test_", "rk_test_", "AKIA", "ASIA", "ghp_", "gho_", "ghu_",
     "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "AIza", "hf_", "npm_", "pypi-", "eyJ",
 )  # fmt: skip
-_BEARER = re.compile(r"\b(bearer\s{1,3})[\w.~+/=-]{8,4000}", re.IGNORECASE)
-_PEM = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL)
+_BEARER = pattern(r"\b(bearer\s{1,3})[\w.~+/=-]{8,4000}", re.IGNORECASE)
+_PEM = pattern(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL)
 
 
 # --- a quick look first ----------------------------------------------------------------------------
@@ -266,13 +274,13 @@ def _searched(text: str) -> str:
 
 
 def _hidden(
-    pattern: re.Pattern[str], text: str, plain: str, says: Callable[[re.Match[str]], str] = lambda _: HIDDEN
+    wanted: re.Pattern[str], text: str, plain: str, says: Callable[[re.Match[str]], str] = lambda _: HIDDEN
 ) -> tuple[str, str]:
     """Look for the pattern in the plain form of a text, and hide what it finds in both; their places are the same."""
     if text == plain:
-        told = pattern.sub(says, plain)
+        told = wanted.sub(says, plain)
         return told, told
-    return _pieced([(found.start(), found.end(), says(found)) for found in pattern.finditer(plain)], text, plain)
+    return _pieced([(found.start(), found.end(), says(found)) for found in wanted.finditer(plain)], text, plain)
 
 
 def _pieced(spans: list[tuple[int, int, str]], text: str, plain: str) -> tuple[str, str]:

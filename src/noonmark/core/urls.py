@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl
 
+from noonmark.core.patterns import pattern
+
 DEFAULT_URL = "sqlite:///.noonmark/noonmark.db"
 """Where a store is, and locks beside it, when neither an argument nor the environment says so: a folder beside the work."""
 LOCK_KINDS = ("redis", "redlock", "postgres", "sqlite", "etcd", "zookeeper", "memory")
@@ -21,12 +23,12 @@ _LOCK_SCHEMES = {
     "etcds": "etcd",
     "zookeepers": "zookeeper",
 }
-_SECRET_OPTION = re.compile(
+_SECRET_OPTION = pattern(
     r"(?<![\w%.-])((?:[\w.%-]*(?:pass|pwd|secret|token|credential)[\w.%-]{0,64}?)\s*(?:[=＝]|%3d)\s*)('[^']*'|[^&\s]+)",
     re.IGNORECASE,
 )
 """``password=x`` and its kin, in a query string or in libpq's key=value form."""
-_SECRET_QUOTED = re.compile(
+_SECRET_QUOTED = pattern(
     r"(?<![\w%.-])((?:[\w.%-]*(?:pass|pwd|secret|token|credential)[\w.%-]{0,64}?)\s*(?:[=:＝：]|%3[ad])\s*)"
     r"(?!…).+?(?= is not possible| means nothing| cannot be read|\"|$)",
     re.IGNORECASE | re.DOTALL,
@@ -37,8 +39,8 @@ CUT_PASSWORD = (
     " %2F for /, %3F for ?, %23 for #, %40 for @"
 )
 """What is said of such a URL that is no good, instead of quoting from it."""
-_PLACE = re.compile(r"(?:\[[^\]:]*:[^\]]*\]|[^:]*)(?::[0-9]{0,5})?")
-_LOOSE_CREDENTIALS = re.compile(r"(?<![^\s/:@])[^\s/:@]+:[^\s@]{1,1024}@")
+_PLACE = pattern(r"(?:\[[^\]:]*:[^\]]*\]|[^:]*)(?::[0-9]{0,5})?")
+_LOOSE_CREDENTIALS = pattern(r"(?<![^\s/:@])[^\s/:@]+:[^\s@]{1,1024}@")
 """``user:password@`` in what is no URL."""
 
 

@@ -24,6 +24,7 @@ from noonmark.core.model import (
     PAYLOAD_LIMIT,
     REQUEST_LIMIT,
     RULE_LIMIT,
+    WORKER_NAME_LIMIT,
     Act,
     Activation,
     AlertWrite,
@@ -42,6 +43,7 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import ChainLink, Claim
+from noonmark.core.weight import weight
 
 STARTS = frozenset({Event.START, Event.TAKEOVER})
 NEED_DUE_AT = frozenset({Event.PARK, Event.FAIL_RETRY, Event.HAND_BACK})
@@ -267,6 +269,18 @@ def _check_value(what: str, value: object) -> None:
         _small(what, json.dumps(value, ensure_ascii=False))
 
 
+def check_worker_name(name: str) -> None:
+    """Check the name that a person gives a worker: its id, and the facts and rows named after that, have to fit.
+
+    Raises:
+        TooLarge: it is too long.
+        ValueError: it is not text that every store keeps.
+    """
+    _short("the name of the worker", name, WORKER_NAME_LIMIT)
+    if not name.isprintable():
+        raise ValueError("the name of the worker has a sign that cannot be shown; use letters, digits and dashes")
+
+
 def check_worker(worker: WorkerInfo) -> None:
     """Check what a worker says of itself.
 
@@ -332,7 +346,7 @@ def _short(what: str, text: str, limit: int) -> None:
 def _found_by(what: str, *texts: str, limit: int = INDEX_LIMIT) -> None:
     """Measure in bytes what is found by an index."""
     if sum(map(len, texts)) > _SURELY_FOUND:
-        size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+        size = sum(map(weight, texts))
         if size > limit:
             raise TooLarge(f"{what}: {size} bytes, more than {limit}; write less, or store it elsewhere")
 

@@ -33,7 +33,7 @@ from noonmark.core.model import (
     Query,
     Verdict,
 )
-from noonmark.core.series import frontier_rows
+from noonmark.core.series import frontier_rows, subjects
 from noonmark.engine.leaving import Left, left_behind
 from noonmark.engine.passing import free_frontier
 from noonmark.ports.store import Store
@@ -150,6 +150,8 @@ def _missing(store: Store, job: Job, row: JobRow, worker: str) -> Activation | N
     open_rows = store.occurrences(Query(job=job.name, frontier_only=True, open_only=True, limit=10_000))
     # A worker's row of an older revision is no frontier of this one: it meets this one when its successor is raised.
     there = {(found.subject, found.worker) for found in open_rows if not found.worker or found.revision >= row.revision}
+    if there.issuperset(_frontiers_of(job, worker)):
+        return None
     newest = _newest(store, job, own, row.revision)
     floor = store.now() if own and newest is None else row.effective_at  # a worker's series begins with the worker
     after = max(floor, newest or floor)
@@ -160,6 +162,13 @@ def _missing(store: Store, job: Job, row: JobRow, worker: str) -> Activation | N
     if not frontiers:
         return None
     return _change(job, row.digest, row.revision, row.effective_at, frontiers, rule=row.rule)
+
+
+def _frontiers_of(job: Job, worker: str) -> list[tuple[str, str]]:
+    """Return subject and worker of every frontier that a series has while it goes on."""
+    if job.scope == "each_worker":
+        return [(worker, worker)]
+    return [(subject, "") for subject, _ in subjects(job)]
 
 
 def _newest(store: Store, job: Job, worker: str, revision: int) -> Micros | None:

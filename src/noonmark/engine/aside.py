@@ -6,6 +6,7 @@ what the store lost, the rollbacks are among what was seen.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -59,3 +60,8 @@ def seen_by(decision: Decision, row: Occurrence, lost: Fact | None) -> dict[str,
     if lost is None or decision.event is not Event.PARK or rollback.epoch_of(row, lost) is None:
         return dict(decision.seen)
     return {**decision.seen, lost.name: lost.version}
+
+
+def json_of(detail: Any) -> str:
+    """Return a decision's detail as the ledger keeps it."""
+    return json.dumps(dict(detail), ensure_ascii=False, default=str) if detail else "{}"

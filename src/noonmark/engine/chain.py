@@ -12,12 +12,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 from noonmark.core import rollback
-from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo
-from noonmark.core.model.rollback import ChainLink, Claim, Epoch, Proof, Receipt, Serving
+from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo, changed
+from noonmark.core.model.rollback import LET_RUN, ChainLink, Claim, Epoch, Proof, Receipt, Serving
 from noonmark.engine import witnessing
 from noonmark.engine.statefolder import StateFolder, Witness
 from noonmark.ports.rollback import ChainBroken, Guarded
@@ -113,7 +112,7 @@ class ChainedStore:
 
     def has_run(self, row: Occurrence) -> bool:
         """True for a row whose key succeeded in what the store lost, unless a person has let it run."""
-        return bool(self._lost) and (row.job, row.key) in self._lost and row.code not in ("released", "retried")
+        return bool(self._lost) and (row.job, row.key) in self._lost and row.code not in LET_RUN
 
     def close_memory(self) -> None:
         """Let another process be this writer."""
@@ -132,7 +131,7 @@ class ChainedStore:
         for _ in range(PROOFS_BORNE):
             if limit and self._waits():
                 idle = self._store.take(f"{request_id}w", worker, limit=0, runnable=runnable, look_lease=look_lease)
-                return replace(idle, next_due=idle.now + ASK_AGAIN)
+                return changed(idle, next_due=idle.now + ASK_AGAIN)
             link = self._link(request_id)
             try:
                 taken = self._store.take(
@@ -174,7 +173,7 @@ class ChainedStore:
         def heard(receipt: Receipt) -> Receipt:
             if (receipt.store, receipt.epoch) != (before.store, before.epoch):
                 return receipt  # proved anew meanwhile: what the heartbeat reached may be gone
-            return replace(receipt, worker=worker.id, beat=now)
+            return changed(receipt, worker=worker.id, beat=now)
 
         self._keep(heard)
         return now
@@ -184,7 +183,7 @@ class ChainedStore:
     def _link(self, request_id: str, items: Sequence[Settlement] = ()) -> ChainLink:
         sent = self._sent.get(request_id)
         if sent is not None:
-            return replace(sent, serving=self._identity)
+            return changed(sent, serving=self._identity)
         receipt = self._receipt
         link = ChainLink(
             writer=receipt.writer,
@@ -215,7 +214,7 @@ class ChainedStore:
         def follow(receipt: Receipt) -> Receipt:
             if link.before != receipt.hash:
                 return receipt  # proved anew meanwhile: the store knows better than an answer that comes late
-            return replace(receipt, seq=link.seq, hash=link.hash, at=at)
+            return changed(receipt, seq=link.seq, hash=link.hash, at=at)
 
         kept = self._keep(follow)
         if kept.hash == link.hash:
@@ -243,16 +242,24 @@ class ChainedStore:
         for item, answer in zip(items, answers, strict=True):
             outcome = _OUTCOMES.get(item.event)
             row = row_of(item.occurrence_id) if outcome is not None else None
-            if row is None:
+            if row is None or outcome is None:
                 continue
-            if answer.outcome == "applied" or (answer.outcome == "stale" and (row.started_at or 0) < last):
-                outcomes.append(
-                    (
-                        row.id, row.job, row.subject, row.identity, row.key, row.scheduled_for, row.business_date,
-                        row.origin, outcome, item.fence,
-                    )
-                )  # fmt: skip
+            said = (
+                row.id, row.job, row.subject, row.identity, row.key, row.scheduled_for, row.business_date,
+                row.origin, outcome, item.fence,
+            )  # fmt: skip
+            if answer.outcome == "applied":
+                outcomes.append(said)
+            elif answer.outcome == "stale" and row.started_at is not None and row.started_at < last:
+                self._witness.record(link.seq, link.hash, at, [said], begun=row.started_at)
+                if item.event is Event.SUCCEED and row.key and self._unreleased:
+                    self._lost = {**self._lost, (row.job, row.key): self._over(row, item.fence, at)}
         self._witness.record(link.seq, link.hash, at, outcomes)
+
+    def _over(self, row: Occurrence, fence: int, at: Micros) -> witnessing.Witnessed:
+        assert self._witness is not None
+        writer = self._witness.writer
+        return witnessing.Witnessed(writer=writer, occurrence=row.id, fence=fence, at=at, begun=row.started_at)
 
     # -- proving ------------------------------------------------------------------------------------
 
@@ -361,5 +368,5 @@ def _merged(proof: Proof, receipt: Receipt | None) -> Receipt:
     """Return the receipt after a proof; what was acknowledged while it was under way is not forgotten for it."""
     if proof.outcome != "present" or receipt is None:
         return proof.receipt
-    further = replace(receipt, epoch=proof.receipt.epoch) if receipt.seq > proof.receipt.seq else proof.receipt
-    return replace(further, worker=receipt.worker, beat=receipt.beat)
+    further = changed(receipt, epoch=proof.receipt.epoch) if receipt.seq > proof.receipt.seq else proof.receipt
+    return changed(further, worker=receipt.worker, beat=receipt.beat)

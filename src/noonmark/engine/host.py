@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from noonmark.core.model import WorkerInfo
+from noonmark.core.model import WORKER_NAME_LIMIT, WorkerInfo
+from noonmark.core.wellformed import check_worker_name
 from noonmark.ports.clock import Clock
 
 
@@ -33,11 +34,17 @@ def process_started(pid: int) -> str:
 
 
 def this_worker(clock: Clock, *, name: str, jobs: tuple[str, ...], version: str = "", tzdata: str = "") -> WorkerInfo:
-    """Describe this process as a worker incarnation; the id is never used twice."""
+    """Describe this process as a worker incarnation; the id is never used twice.
+
+    Raises:
+        ValueError: the name is too long, or no text.
+    """
+    check_worker_name(name)
     host, pid = socket.gethostname(), os.getpid()
+    ours = name or host[:WORKER_NAME_LIMIT]
     return WorkerInfo(
-        id=f"{name or host}-{pid}-{secrets.token_hex(4)}",
-        name=name or f"{host}-{pid}",
+        id=f"{ours}-{pid}-{secrets.token_hex(4)}",
+        name=name or f"{ours}-{pid}",
         host=host,
         pid=pid,
         process_started=process_started(pid),

@@ -13,9 +13,8 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
-from noonmark.core.model import FAR, SECOND, Micros, Occurrence, Renewal, WorkerInfo
+from noonmark.core.model import FAR, SECOND, Micros, Occurrence, Renewal, WorkerInfo, changed
 from noonmark.engine.gate import REMEMBERED, Away
 from noonmark.engine.points import Point, reach
 from noonmark.engine.runs import Run
@@ -120,12 +119,12 @@ class Duty:
         with self._beating:
             asked = self._clock.boot()
             wall = self._clock.wall()
-            info = replace(self.worker, seen_at=wall, ended_at=wall if ended else None)
+            info = changed(self.worker, seen_at=wall, ended_at=wall if ended else None)
             now = self.store.heartbeat(info, self._ttl)
             self._heard()
             offset = wall - now
             is_told = abs(offset - info.wall_offset) < SECOND
-            self.worker = replace(self.worker, wall_offset=offset)
+            self.worker = changed(self.worker, wall_offset=offset)
             # A wrong clock is known only from the answer; it is told in the next beat, which then comes at once.
             self.beat_at = self._clock.boot() + (self._ttl // 3 if is_told or ended else 0)
             self._came_back = self._came_back or 0 < self._counts_until <= asked

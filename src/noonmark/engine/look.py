@@ -9,11 +9,10 @@ Rule of the file: the verdicts are those of ``core`` (decide, catchup, lapsed); 
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.core import catchup, lapsed, rollback
@@ -39,6 +38,7 @@ from noonmark.core.model import (
     Settlement,
     State,
     Verdict,
+    changed,
 )
 from noonmark.engine import aside
 from noonmark.engine.alerts import say_alerts, say_decision
@@ -280,7 +280,7 @@ class Looker:
     def _ask(self, case: Case) -> Decision:
         assert case.job is not None
         # What is known to have run in a lost range is judged as if it were held already.
-        row = replace(case.row, code="held_rollback") if self._has_run(case.row) else case.row
+        row = changed(case.row, code="held_rollback") if self._has_run(case.row) else case.row
         try:
             return decide(case.job, row, case.known, self._now())
         except Exception as error:  # a template that binds nothing here, a zone that is gone: it waits, with the reason
@@ -343,6 +343,8 @@ class Looker:
                 facts={name: version for name, version in seen.items() if not starts or not name.startswith("pause:")},
                 slot=slot_name(case.job, row) if starts and case.job.skips_overlap else "",
             )
+        elif seen:  # nothing can be decided here about a row of a lost range
+            gates = Gates(revision=row.revision, facts=seen)
         return Settlement(
             occurrence_id=row.id,
             fence=row.fence,
@@ -352,7 +354,7 @@ class Looker:
             gates=gates,
             verdict=decision.verdict,
             code="started" if decision.code == "ready" else decision.code,
-            detail=_json(decision.detail),
+            detail=aside.json_of(decision.detail),
             checks=checks_to_json(decision.checks),
             adds=case.adds,
             alerts=self._alerts(case, decision),
@@ -375,7 +377,7 @@ class Looker:
         assert job is not None
         assert case.handler is not None
         now, fence = self._now(), answer.fence or row.fence
-        started = replace(
+        started = changed(
             row,
             state=State.RUNNING,
             looking=False,
@@ -393,7 +395,3 @@ class Looker:
             run.lock_fence, case.hold.run, run.hold = case.hold.fence, run, case.hold
             case.hold = None
         return [run]
-
-
-def _json(detail: Any) -> str:
-    return json.dumps(dict(detail), ensure_ascii=False, default=str) if detail else "{}"

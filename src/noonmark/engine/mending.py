@@ -8,18 +8,17 @@ Rule of the file: only verbs of the port; every change is a person's act, one tr
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 from noonmark.core import releasing, rollback
-from noonmark.core.model import Act, Occurrence, Query, State
-from noonmark.core.model.rollback import Epoch, Writer
+from noonmark.core.model import OPEN_STATES, Act, Occurrence, Query, State
+from noonmark.core.model.rollback import LET_RUN, Epoch, Writer
 from noonmark.ports.rollback import Guarded
 from noonmark.ports.store import Capability, Store
 
 PAGE = 500
-_OPEN = frozenset({State.PENDING, State.RUNNING, State.FAILED_RETRYING})
 
 
 # -- what is held ----------------------------------------------------------------------------------------
@@ -56,9 +55,33 @@ def epochs(store: Store) -> tuple[Epoch, ...]:
 
 def held_rows(store: Store, job: str | None = None) -> Iterator[Occurrence]:
     """Yield the rows that a look has held, by id."""
-    for row in _all(store, job=job, states=_OPEN):
+    for row in _all(store, job=job, states=OPEN_STATES):
         if row.code == "held_rollback":
             yield row
+
+
+def known_rows(store: Store, known: Container[tuple[str, str]], job: str = "") -> list[Occurrence]:
+    """Return the rows that a release would let run, or leave to run, although their key is known to have run.
+
+    Whatever they wait for: once nothing holds them any more, no look asks whether they ran.
+
+    Args:
+        store: where.
+        known: the jobs and keys that succeeded in what the store lost.
+        job: "" = every job.
+    """
+    found = tuple(epoch for epoch in epochs(store) if epoch.released_at is None)
+    return [
+        row
+        for row in _open_rows(store, found, job or None, _may_start_again)
+        if row.key and (row.job, row.key) in known
+    ]
+
+
+def _may_start_again(epoch: Epoch, row: Occurrence) -> bool:
+    """True for a row that the rollback concerns in any way, unless it runs, by a start since then."""
+    runs = row.holder and not row.looking and (row.started_at or 0) >= epoch.detected_at
+    return not runs and (epoch.holds(row) or epoch.may_repeat(row))
 
 
 def _all(store: Store, *, job: str | None = None, states: frozenset[State]) -> Iterator[Occurrence]:
@@ -75,7 +98,9 @@ def _all(store: Store, *, job: str | None = None, states: frozenset[State]) -> I
 class Released:
     """How many rows were let go or marked, and what was not.
 
-    ``left``: rows that a worker has to look at first (call again).  ``added``: rollbacks that were proved, or that grew,
+    ``left``: rows that stay (call again): a worker has to look at them first, or (``behind``: each with that one) another
+    row has their key and has not ended.  ``skipped``: those of ``rows`` that will not run
+    because another one has their key for good, and has ended.  ``added``: rollbacks that were proved, or that grew,
     while these were let go; what they hold is held.  ``rollbacks``: those that were let go, of one job or of all;
     ``over``: those that hold nothing of any job any more since this call.  ``is_all_over``: no rollback is open now, so the
     alert is closed.
@@ -83,6 +108,8 @@ class Released:
 
     rows: int
     left: tuple[int, ...]
+    behind: tuple[tuple[int, int], ...] = ()
+    skipped: tuple[int, ...] = ()
     added: tuple[int, ...] = ()
     rollbacks: tuple[int, ...] = ()
     over: tuple[int, ...] = ()
@@ -111,19 +138,16 @@ def release(
         over = tuple(epoch.number for epoch in known)
         return Released(rows=0, left=(), over=over, is_all_over=True) if is_over else None
     named = releasing.shown(shown)
-    done, left = 0, []
-    for row in list(_concerned(store, shown, job or None, as_done=as_done)):
-        act = Act(kind="release", actor=actor, reason=reason, occurrence_id=row.id, epochs=named)
-        if as_done:
-            act = Act(kind="mark_done", actor=actor, reason=reason, occurrence_id=row.id, epochs=named)
-        if not row.holder and store.act(new_request(), act).outcome in ("done", "already_done"):
-            done += 1
-        else:
-            left.append(row)
+    word = Act(kind="mark_done" if as_done else "release", actor=actor, reason=reason, epochs=named)
+    rows = list(_concerned(store, shown, job or None, as_done=as_done))
+    ends = {row.id: _let_row_go(store, new_request, row, word) for row in rows}
+    for row in rows:  # whoever stood in its way may be done by now
+        if ends[row.id].behind:
+            ends[row.id] = _let_row_go(store, new_request, row, word)
     added = _added(shown, _unreleased(store, job))
-    left = [row for row in left if not any(epoch.holds(row) for epoch in added)]
+    stays = [row for row in rows if not ends[row.id].is_done and not any(epoch.holds(row) for epoch in added)]
     gone: tuple[int, ...] = ()
-    if not left:
+    if not stays:
         store.act(new_request(), Act(kind="release", actor=actor, reason=reason, job=job or None, epochs=named))
         added = _added(shown, _unreleased(store, job))
         _let_all_go(store, new_request, known, actor=actor, reason=reason)
@@ -131,13 +155,39 @@ def release(
         gone = tuple(epoch.number for epoch in shown if epoch.number not in still)
     still = {epoch.number for epoch in _unreleased(store)}
     return Released(
-        rows=done,
-        left=tuple(row.id for row in left),
+        rows=sum(end.is_done for end in ends.values()),
+        left=tuple(row.id for row in stays),
+        behind=tuple((row.id, ends[row.id].behind) for row in stays if ends[row.id].behind),
+        skipped=tuple(row.id for row in rows if ends[row.id].is_skipped),
         added=tuple(epoch.number for epoch in added),
         rollbacks=gone,
         over=tuple(epoch.number for epoch in known if epoch.number not in still),
         is_all_over=not still,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _End:
+    """What became of one row; ``behind``: the row that has its key and has not ended."""
+
+    is_done: bool = False
+    is_skipped: bool = False
+    behind: int = 0
+
+
+def _let_row_go(store: Store, new_request: Callable[[], str], row: Occurrence, word: Act) -> _End:
+    """Let one row go by a person's word; one whose key another row has for good will not run any more."""
+    if row.holder:
+        return _End()
+    answer = store.act(new_request(), replace(word, occurrence_id=row.id))
+    if answer.outcome in ("done", "already_done"):
+        return _End(is_done=True)
+    other = next((number for number in answer.ids if number != row.id), 0)
+    if not other or answer.state in OPEN_STATES:
+        return _End(behind=other)
+    skip = replace(word, kind="mark_skip", occurrence_id=row.id, reason=f"{word.reason} (its key is that of r{other})")
+    is_skipped = store.act(new_request(), skip).outcome == "done"
+    return _End(is_done=is_skipped, is_skipped=is_skipped)
 
 
 def _let_all_go(
@@ -168,9 +218,16 @@ def _concerned(store: Store, epochs: Sequence[Epoch], job: str | None, *, as_don
 
 def _in_range(store: Store, epochs: Sequence[Epoch], job: str | None) -> Iterator[Occurrence]:
     """Yield every open row that may have run in a lost range, held by now or not yet looked at."""
+    return _open_rows(store, epochs, job, Epoch.holds)
+
+
+def _open_rows(
+    store: Store, epochs: Sequence[Epoch], job: str | None, is_of: Callable[[Epoch, Occurrence], bool]
+) -> Iterator[Occurrence]:
+    """Yield every open row that is of one of these rollbacks, unless its rule or a person lets it run."""
     runs_on = {row.name for row in store.jobs() if row.rule and json.loads(row.rule).get("on_rollback") == "run"}
-    for row in _all(store, job=job, states=_OPEN):
-        if row.job in runs_on or row.code == "released":
+    for row in _all(store, job=job, states=OPEN_STATES):
+        if row.job in runs_on or row.code in LET_RUN:
             continue
-        if any(epoch.holds(row) and not epoch.is_released(row.job) for epoch in epochs):
+        if any(is_of(epoch, row) and not epoch.is_released(row.job) for epoch in epochs):
             yield row

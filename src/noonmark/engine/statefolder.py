@@ -94,8 +94,13 @@ class Witness:
             text = json.dumps(asdict(receipt), separators=(",", ":")).ljust(RECEIPT_WIDTH - 1) + "\n"
             os.pwrite(self._receipt_file, text.encode(), 0)
 
-    def record(self, seq: int, hash_: str, at: Micros, outcomes: Sequence[Sequence[Any]]) -> None:
-        """Append the outcomes of one batch (``OUTCOME`` names the fields)."""
+    def record(
+        self, seq: int, hash_: str, at: Micros, outcomes: Sequence[Sequence[Any]], *, begun: Micros | None = None
+    ) -> None:
+        """Append the outcomes of one batch (``OUTCOME`` names the fields).
+
+        ``begun``: when the runs were started that ended over a rollback, so that the store refused how they ended.
+        """
         if self._place is None or not outcomes:
             return
         with self._trying():
@@ -105,7 +110,8 @@ class Witness:
             # What was acknowledged and meanwhile lost is of no rollback's time that we could name.
             epoch = self.receipt.epoch if self.receipt is not None and self.receipt.hash == hash_ else None
             # ASCII: twice as fast
-            text = json.dumps({"seq": seq, "hash": hash_, "at": at, "epoch": epoch, "outcomes": outcomes})
+            line = {"seq": seq, "hash": hash_, "at": at, "epoch": epoch, "outcomes": outcomes}
+            text = json.dumps(line if begun is None else {**line, "begun": begun})
             self._written += os.write(self._journal, f"{_sealed(self._place, text)}\n".encode("ascii"))
             if self._written > JOURNAL_HALF:
                 os.close(self._journal)
@@ -225,6 +231,9 @@ def outcomes(root: Path, store: str, on_damage: Callable[[str], object] = lambda
         root: the state folder.
         store: its id.
         on_damage: is told each line that is not as it was written, as FILE:LINE; it says nothing.
+
+    Yields:
+        The fields, the writer, ``seq`` and ``at`` of its line; ``begun`` where the run ended over a rollback.
     """
     place = root / store
     for writer in sorted(entry for entry in place.iterdir() if entry.is_dir()) if place.is_dir() else []:
@@ -246,10 +255,10 @@ def _told(place: Path, text: str) -> list[dict[str, Any]] | None:
         return []
     try:
         line = _unsealed(place, text)
-        return [
-            {**dict(zip(OUTCOME, each, strict=True)), "writer": place.name, "seq": line["seq"], "at": line["at"]}
-            for each in line["outcomes"]
-        ]
+        said = {"writer": place.name, "seq": line["seq"], "at": line["at"]}
+        if "begun" in line:
+            said["begun"] = line["begun"]
+        return [{**dict(zip(OUTCOME, each, strict=True)), **said} for each in line["outcomes"]]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 

@@ -1,7 +1,7 @@
 """What the workers of a machine remember of ranges that a store lost: which keys succeeded there, and who lost what.
 
-Promise: a success is named only if a journal of this very store has it, acknowledged inside a lost range; without a
-journal nothing is known, and nothing is denied.
+Promise: a success is named only if a journal of this very store has it, acknowledged inside a lost range, or refused over
+one because the store had lost that the run was started; without a journal nothing is known, and nothing is denied.
 
 Rule of the file: reads only, files and store alike.
 """
@@ -25,12 +25,16 @@ from noonmark.ports.store import Capability, Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witnessed:
-    """A success that was acknowledged and lost: which row it was then, and when (store time, UTC microseconds)."""
+    """A success that was lost: which row it was then, and when (store time, UTC microseconds).
+
+    ``begun``: when the run was started, where the store had lost that and refused how it ended.
+    """
 
     writer: str
     occurrence: int
     fence: int
     at: Micros
+    begun: Micros | None = None
 
 
 Known: TypeAlias = Mapping[tuple[str, str], Witnessed]
@@ -64,7 +68,7 @@ def lost_successes(
     for root in roots if epochs else ():
         try:
             for told in statefolder.outcomes(root, store, on_damage):
-                if told["outcome"] == SUCCESS and told["key"] and _is_lost(told["at"], epochs):
+                if told["outcome"] == SUCCESS and told["key"] and _is_lost(told["at"], told.get("begun"), epochs):
                     _keep_last(found, told)
         except OSError:  # another user's folder: then less is known
             continue
@@ -72,14 +76,29 @@ def lost_successes(
 
 
 def _keep_last(found: dict[tuple[str, str], Witnessed], told: Mapping[str, Any]) -> None:
-    seen = Witnessed(writer=str(told["writer"]), occurrence=told["occurrence"], fence=told["fence"], at=told["at"])
+    seen = Witnessed(
+        writer=str(told["writer"]), occurrence=told["occurrence"], fence=told["fence"], at=told["at"],
+        begun=told.get("begun"),
+    )  # fmt: skip
     key = str(told["job"]), str(told["key"])
     if key not in found or found[key].at <= seen.at:
         found[key] = seen
 
 
-def _is_lost(at: object, epochs: Sequence[Epoch]) -> bool:
-    return isinstance(at, int) and any(epoch.lost_from < at <= epoch.lost_until for epoch in epochs)
+def _is_lost(at: object, begun: object, epochs: Sequence[Epoch]) -> bool:
+    """True for what was acknowledged in a lost range, and for a run that ended over one: its start is what was lost."""
+    if not isinstance(at, int):
+        return False
+    if isinstance(begun, int):
+        return any(begun < epoch.detected_at and epoch.lost_from < at for epoch in epochs)
+    return any(epoch.lost_from < at <= epoch.lost_until for epoch in epochs)
+
+
+def absent(roots: Iterable[Path], store: str, epochs: Iterable[Epoch]) -> tuple[str, ...]:
+    """Return the writers that lost something in a rollback which is open, and of which no folder has a journal."""
+    places = [root / store for root in roots]
+    writers = dict.fromkeys(writer for epoch in epochs if epoch.released_at is None for writer in epoch.writers)
+    return tuple(writer for writer in writers if not any((place / writer).is_dir() for place in places))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

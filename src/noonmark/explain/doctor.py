@@ -17,8 +17,10 @@ from noonmark.core import rollback
 from noonmark.core.codec import digest
 from noonmark.core.model import SECOND, Cron, Every, Job, JobRow, Micros, Query, WorkerInfo
 from noonmark.core.times import tzdata_version
+from noonmark.engine.host import lives_here
 from noonmark.engine.witnessing import Untold, untold
 from noonmark.explain.find import read_rule
+from noonmark.explain.processes import as_known, processes
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Diagnoses, Finding
 from noonmark.ports.rollback import Guarded
@@ -74,7 +76,9 @@ def examine(
     """
     own = store.diagnose() if isinstance(store, Diagnoses) else []
     now = store.now()
-    workers = [worker for worker in store.workers() if worker.is_awake(now)]
+    everybody, boot_id = store.workers(), clock.boot_id()
+    known = processes(everybody, lambda worker: lives_here(worker, boot_id))
+    workers = [worker for worker in as_known(everybody, known, now) if worker.is_awake(now)]
     rows = store.jobs()
     return [
         *own,

@@ -95,6 +95,8 @@ def _shown(check: Check, voice: Voice) -> Shown:
 
 def _lease(scene: Scene) -> Shown:
     row, voice = scene.row, scene.voice
+    if row.state is State.RUNNING and not row.holder:
+        return Shown(name="lease", ok=None, seen=voice.say("check_lease_free"))
     if row.state is State.RUNNING:
         held = voice.moment(row.due_at) if row.due_at is not None else "?"
         seen = voice.say("check_lease_held", worker=scene.name_of(row.holder), at=held, fence=scene.fence(row.fence))

@@ -323,6 +323,16 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "This may be a repeat: its key was asked for after the store had lost what it held between {since} and {until}.",
         "这可能是重复：在存储丢失 {since} 至 {until} 的数据之后，又有人请求了它的键。",
     ),
+    "line_ran_before": (
+        (
+            "It ran: the journal of {writer} has a success of this key (r{id}, {at}), which the store lost. To bring it "
+            "back: noonmark ledger export FILE --from-state, then noonmark ledger import FILE"
+        ),
+        (
+            "它运行过：{writer} 的日志中有该键的一次成功（r{id}，{at}），存储丢失了它。取回：noonmark ledger export 文件 "
+            "--from-state，再 noonmark ledger import 文件"
+        ),
+    ),
     "line_will_be_held": (
         "The store lost what it held between {since} and {until}, and this may have run in it: the next look holds it.",
         "存储丢失了 {since} 至 {until} 的数据，它可能已在其间运行：worker 下次查看时即扣住。",
@@ -354,6 +364,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "alert_open": ("still open", "尚未关闭"),
     "alert_closed": ("closed {at}", "已于 {at} 关闭"),
+    "line_asked": ("{actor} asked for it by hand, {at}.", "由 {actor} 于 {at} 手动请求。"),
     "line_note": ("Note by {actor}: {note}", "{actor} 的备注：{note}"),
     "line_replayed": (
         "These checks were replayed from the rule: the start itself recorded none.",

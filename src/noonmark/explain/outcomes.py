@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from noonmark.core.decide import LATE_AFTER
 from noonmark.core.model import MINUTE, Micros, Occurrence, State, Verdict
+from noonmark.core.releasing import is_let_be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,8 @@ NOT_WAITING = frozenset({"started", "retried", "released", "restored_epoch", "ha
 
 def outcome_of(row: Occurrence, now: Micros) -> str:
     """Return the name (a key of ``OUTCOMES``) of what became of a row; ``now`` is store time, UTC microseconds."""
+    if row.state in (State.RUNNING, State.FAILED_RETRYING) and is_let_be(row):
+        return "waiting"  # for a person: nobody runs it, and no next attempt is planned
     match row.state:
         case State.SUCCESS:
             return _of_success(row)

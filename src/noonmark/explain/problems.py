@@ -1,33 +1,17 @@
-"""What must not be: one problem of a proof, how it is made of a row, and what an import left halfway.
+"""How one problem of a proof is made of a row, and what an import left halfway.
 
 Rule of the file: pure; what was seen is kept as a message and its arguments, so that it is told in the reader's language.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any
 
-from noonmark.core.model import Micros, Occurrence, State
+from noonmark.core.model import Occurrence, State
 from noonmark.engine.passing import HALFWAY
 from noonmark.explain.messages import message
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """One thing that must not be.  ``kind``: twice, missing, overdue, frontier, attempts, early,
-    importing, unreadable."""
-
-    kind: str
-    job: str
-    subject: str = ""
-    at: Micros | None = None
-    key: str = ""
-    occurrence_id: int | None = None
-    seen: str = ""
-    about: str = ""  # the message that tells ``seen`` in people's words, and its arguments
-    args: Mapping[str, Any] = field(default_factory=dict)
+from noonmark.explain.proof import Problem
 
 
 def told(kind: str, job: str, about: str, *, subject: str = "", **args: Any) -> Problem:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from noonmark.core.model import OPEN_STATES, Job, Micros, Occurrence, State, Story
-from noonmark.core.model.rollback import Epoch
+from noonmark.core.model.rollback import LET_RUN, Epoch
 from noonmark.engine.witnessing import Known, Witnessed
 from noonmark.explain.explanation import Scene
 
@@ -32,9 +32,19 @@ def begun(story: Story) -> list[Micros]:
 
 
 def known_of(known: Known, row: Occurrence, started_at: Micros) -> Witnessed | None:
-    """Return the success of the row's key that was lost before a run of it started, None when nobody knows one."""
+    """Return the success of the row's key that was lost before a run of it started, None when nobody knows one.
+
+    A run that the store has is not what it lost, although its journal's line may lie in the lost range.
+    """
     lost = known.get((row.job, row.key)) if row.key else None
-    return lost if lost is not None and lost.at < started_at else None
+    if lost is None or lost.fence == row.fence:
+        return None
+    return lost if (lost.at if lost.begun is None else lost.begun) < started_at else None
+
+
+def ran_before(known: Known, row: Occurrence) -> Witnessed | None:
+    """Return the success of the row's key that was lost, where the row itself has none and has not run since."""
+    return known.get((row.job, row.key)) if row.key and row.state is not State.SUCCESS else None
 
 
 def among(
@@ -69,10 +79,10 @@ def untold(epochs: Sequence[Epoch], job: Job | None, row: Occurrence) -> tuple[s
         if not epoch.concerns(row):
             continue
         if row.state not in OPEN_STATES:
-            has_ended = row.state is not State.SUCCESS and (row.ended_at or 0) >= epoch.detected_at
+            has_ended = row.state is not State.SUCCESS and (row.ended_at or 0) > epoch.lost_from
             return ("line_may_have_run", epoch) if has_ended else None
         is_to_be_held = job is not None and job.on_rollback == "hold" and not epoch.is_released(row.job)
-        if is_to_be_held and not row.holder and row.code not in ("held_rollback", "released"):
+        if is_to_be_held and not row.holder and row.code not in LET_RUN | {"held_rollback"}:
             return "line_will_be_held", epoch
     return None
 
@@ -82,7 +92,8 @@ def lines(scene: Scene) -> tuple[str, ...]:
     voice, lost, seen = scene.voice, scene.lost, scene.witnessed
     said: list[str] = []
     if seen is not None:
-        said.append(voice.say("line_is_repeat", writer=seen.writer, id=seen.occurrence, at=voice.moment(seen.at)))
+        line = "line_is_repeat" if begun(scene.story) else "line_ran_before"
+        said.append(voice.say(line, writer=seen.writer, id=seen.occurrence, at=voice.moment(seen.at)))
     elif lost is not None:
         said.append(_about(scene, "line_repeat" if lost.concerns(scene.row) else "line_asked_again", lost))
     if scene.untold is not None and (scene.row.state in OPEN_STATES or not said):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from noonmark.core import phrasing
+from noonmark.core.shown import Named
 from noonmark.core.told import Told, job_told, joined, key_told
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OUTCOMES
@@ -109,7 +110,7 @@ def report_json(report: Report, zone: str) -> dict[str, Any]:
         "ran_twice": report.twice,
         "missing": report.missing,
         "outcomes": dict(report.outcomes),
-        "jobs": {name: dict(counts) for name, counts in report.by_job.items()},
+        "jobs": Named({name: dict(counts) for name, counts in report.by_job.items()}),
         "problems": [
             {
                 "kind": problem.kind,

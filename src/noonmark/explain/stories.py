@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from noonmark.core.decide import LATE_AFTER
-from noonmark.core.model import SECOND, Attempt
+from noonmark.core.model import SECOND, Attempt, State
 from noonmark.engine.passing import HALFWAY
 from noonmark.explain.awake import alive_with, asleep_at
 from noonmark.explain.endings import by_person, cancelled, failed, missed, refused, skipped
@@ -242,6 +242,8 @@ def retrying(scene: Scene) -> Telling:
 
 def waiting(scene: Scene) -> Telling:
     """A check said "not yet": which, how often it was asked, and when again."""
+    if scene.row.state is State.RUNNING:  # its lease is over, and a rollback holds it
+        return running(scene)
     row, voice = scene.row, scene.voice
     if row.code == HALFWAY:  # nobody looks at it before the import goes on
         return Telling(sentence=voice.reason(row.code, row.detail))

@@ -35,54 +35,15 @@ from noonmark.explain.awake import awake_spans
 from noonmark.explain.expected import Promise, Reign, promises, reigns, worker_promises
 from noonmark.explain.find import read_rule
 from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
-from noonmark.explain.problems import Problem as Problem
 from noonmark.explain.problems import half_imported, problem_of, told
+from noonmark.explain.processes import Lives, as_known, processes
+from noonmark.explain.proof import Problem as Problem
+from noonmark.explain.proof import Report as Report
 from noonmark.ports.store import Store
 
 PAGE = 1000
 EXCUSED_CODES = frozenset({"handler_missing", "job_ended", "rule_unreadable"})
 """Open and overdue, but with a recorded reason: they wait for a person or a deployment, they are not lost."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """The proof: how many were due, what became of them, and every problem.  Instants in UTC microseconds."""
-
-    since: Micros
-    until: Micros
-    due: int
-    outcomes: Mapping[str, int]
-    by_job: Mapping[str, Mapping[str, int]]
-    problems: tuple[Problem, ...]
-    workers: int
-    died: int
-    stale_refused: int
-    duplicates_refused: int
-    may_repeat: int = 0  # runs that may repeat what the store lost; those that are known to do so are problems
-
-    def count(self, *kinds: str) -> int:
-        """Return how many problems are of these kinds."""
-        return sum(1 for problem in self.problems if problem.kind in kinds)
-
-    @property
-    def twice(self) -> int:
-        """How many keys have two successes in one generation."""
-        return self.count("twice")
-
-    @property
-    def missing(self) -> int:
-        """How many due moments have no outcome and no reason."""
-        return self.count("missing", "overdue")
-
-    @property
-    def accounted(self) -> int:
-        """How many due moments have an outcome, or a future look with a recorded reason."""
-        return self.due - self.missing
-
-    @property
-    def ok(self) -> bool:
-        """True when nothing ran twice, nothing is unaccounted for and every invariant that was read holds."""
-        return not self.problems
 
 
 @dataclass(slots=True)
@@ -95,6 +56,7 @@ class _Reading:
     rows: list[Occurrence]
     frontiers: dict[tuple[str, str], list[Occurrence]]
     jobs: dict[str, JobRow]
+    processes: Mapping[str, bool] = field(default_factory=dict)  # what this machine's kernel knows of its workers
     epochs: tuple[Epoch, ...] = ()
     known: Known = field(default_factory=dict)
     may_repeat: int = 0
@@ -104,9 +66,20 @@ class _Reading:
     def count(self, job: str, outcome: str) -> None:
         self.outcomes.setdefault(job, Counter())[outcome] += 1
 
+    def is_dead(self, worker: WorkerInfo) -> bool:
+        """True for a worker that ended without saying so: its process is no more, or it is silent and nobody knows."""
+        lives = self.processes.get(worker.id)
+        return worker.ended_at is None and (not worker.is_awake(self.now) if lives is None else not lives)
+
 
 def verify(
-    store: Store, since: Micros, until: Micros | None = None, *, job: str | None = None, witness: Witness | None = None
+    store: Store,
+    since: Micros,
+    until: Micros | None = None,
+    *,
+    job: str | None = None,
+    lives: Lives | None = None,
+    witness: Witness | None = None,
 ) -> Report:
     """Prove the ledger between two instants.
 
@@ -114,6 +87,7 @@ def verify(
         store: where the ledger is.
         since, until: UTC microseconds, both inclusive; ``until`` is at most the store's now, its default.
         job: only this job.
+        lives: says of a worker of the reader's own machine whether its process lives, None for any other.
         witness: says what the workers' journals have of ranges that the store lost.
 
     Raises:
@@ -121,10 +95,10 @@ def verify(
     """
     now = store.now()
     until = now if until is None else min(until, now)
-    reading = _read(store, since, until, job, witness)
+    reading = _read(store, since, until, job, lives, witness)
     _prove(store, reading, since, until)
     if reading.problems:  # workers may have moved a row between two reads: only what stays is true
-        again = _read(store, since, until, job, witness)
+        again = _read(store, since, until, job, lives, witness)
         _prove(store, again, since, until)
         before = {_name(problem) for problem in reading.problems}
         again.problems = [problem for problem in again.problems if _name(problem) in before]
@@ -141,14 +115,16 @@ def verify(
         by_job={name: dict(counts) for name, counts in sorted(reading.outcomes.items())},
         problems=tuple(sorted(reading.problems, key=lambda p: (p.kind, p.job, p.at or 0))),
         workers=len(spans),
-        died=sum(1 for w in spans if w.ended_at is None and not w.is_awake(reading.now)),
+        died=sum(1 for worker in spans if reading.is_dead(worker)),
         stale_refused=reading.tallies.stale_refused,
         duplicates_refused=reading.tallies.duplicates_refused,
         may_repeat=reading.may_repeat,
     )
 
 
-def _read(store: Store, since: Micros, until: Micros, job: str | None, witness: Witness | None) -> _Reading:
+def _read(
+    store: Store, since: Micros, until: Micros, job: str | None, lives: Lives | None, witness: Witness | None
+) -> _Reading:
     tallies = store.tallies(revisions=True)
     rows: list[Occurrence] = []
     after: int | None = 0
@@ -166,10 +142,13 @@ def _read(store: Store, since: Micros, until: Micros, job: str | None, witness: 
         last = page[-1].id
     jobs = {row.name: row for row in store.jobs([job] if job is not None else None)}
     epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
+    workers = tuple(store.workers())
+    now, known = store.now(), processes(workers, lives)
     return _Reading(
-        now=store.now(),
+        now=now,
         tallies=tallies,
-        workers=tuple(store.workers()),
+        workers=as_known(workers, known, now),
+        processes=known,
         rows=rows,
         frontiers=frontiers,
         jobs=jobs,

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from noonmark.core import rollback, times
 from noonmark.core.conditions import fact_subject
@@ -28,9 +27,9 @@ from noonmark.core.model import (
     State,
     Story,
     Verdict,
-    WorkerInfo,
 )
 from noonmark.core.model.rollback import Epoch
+from noonmark.core.moments import moment_at
 from noonmark.core.stored import object_of
 from noonmark.engine.witnessing import Witness, Witnessed
 from noonmark.explain import evidence, repeats
@@ -39,13 +38,14 @@ from noonmark.explain.endings import in_range
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
 from noonmark.explain.find import Asked, Found, find
 from noonmark.explain.fragments import asked_with, short_error
+from noonmark.explain.meant import for_text
 from noonmark.explain.outages import outages
 from noonmark.explain.outcomes import OVERDUE_AFTER
+from noonmark.explain.processes import Lives, as_known, processes
 from noonmark.explain.stories import tell
 from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
 
-Lives: TypeAlias = Callable[[WorkerInfo], bool | None]
 RUNS_COUNTED = 10_000
 """Most runs in progress that are counted to tell whether workers are full."""
 _ATTEMPT_WORDS = {
@@ -91,7 +91,7 @@ def why(
     voice = Voice(lang=lang, zone=tz or (found.job.tz if found.job is not None else "UTC"), now=now)
     if found.row is None:
         assert found.asked is not None, "find answers with a row or with the time asked about"
-        return _explain_absence(store, found, found.asked, voice)
+        return _explain_absence(store, found, found.asked, voice, lives)
     return explain(store, found, voice, lives, witness)
 
 
@@ -151,8 +151,8 @@ def _assemble(
         runs=story.attempts,
         run_lines=_run_lines(scene),
         lines=lines,
-        remedy=_filled_in(telling.remedy, row),
-        commands=_commands(row, telling.outcome),
+        remedy=_filled_in(telling.remedy, row, _again(scene, moment)),
+        commands=_commands(row, telling.outcome, for_text(scene.job, moment, row.business_date)),
     )
 
 
@@ -166,7 +166,8 @@ def _scene(
     related = {other.id: other for other in store.occurrences(Query(ids=tuple(ids)))} if ids else {}
     if row.range_until is not None:
         related |= {other.id: other for other in _after_range(store, row)}
-    workers = tuple(store.workers())
+    known = processes(everybody := store.workers(), lives)
+    workers = as_known(everybody, known, voice.now)
     epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
     return Scene(
         story=story,
@@ -182,7 +183,7 @@ def _scene(
         witnessed=_witnessed(epochs, story, witness),
         outages=outages(store, workers, row.scheduled_for),
         in_progress=_in_progress(store, row, voice),
-        processes=_processes(story, workers, lives),
+        processes=known,
     )
 
 
@@ -193,10 +194,10 @@ def _repeated_since(epochs: Sequence[Epoch], story: Story) -> Epoch | None:
 
 def _witnessed(epochs: Sequence[Epoch], story: Story, witness: Witness | None) -> Witnessed | None:
     """Return the success in a lost range that the workers' journals have of the row's key."""
-    begun = repeats.begun(story)
-    if witness is None or not epochs or not begun:
+    if witness is None or not epochs:
         return None
-    return repeats.known_of(witness(epochs), story.occurrence, max(begun))
+    known, row, begun = witness(epochs), story.occurrence, repeats.begun(story)
+    return repeats.known_of(known, row, max(begun)) if begun else repeats.ran_before(known, row)
 
 
 def _in_progress(store: Store, row: Occurrence, voice: Voice) -> Counter[str]:
@@ -206,15 +207,6 @@ def _in_progress(store: Store, row: Occurrence, voice: Voice) -> Counter[str]:
         return Counter()
     running = store.occurrences(Query(states=frozenset({State.RUNNING}), limit=RUNS_COUNTED))
     return Counter(other.holder for other in running if other.holder and not other.looking)
-
-
-def _processes(story: Story, workers: tuple[WorkerInfo, ...], lives: Lives | None) -> dict[str, bool]:
-    """Ask this machine's kernel about the workers that tried the occurrence, where they are its own."""
-    if lives is None:
-        return {}
-    tried = {attempt.worker for attempt in story.attempts}
-    answers = {worker.id: lives(worker) for worker in workers if worker.id in tried and worker.ended_at is None}
-    return {worker: answer for worker, answer in answers.items() if answer is not None}
 
 
 def _after_range(store: Store, row: Occurrence) -> list[Occurrence]:
@@ -270,8 +262,11 @@ def _lines(scene: Scene) -> tuple[str, ...]:
     lines: list[str] = []
     if row.generation:
         lines.append(voice.say("line_generation", generation=row.generation))
-    if row.note and row.origin in (Origin.MANUAL, Origin.BACKFILL):
-        lines.append(voice.say("line_note", actor=row.actor or voice.say("nobody"), note=row.note))
+    if row.origin in (Origin.MANUAL, Origin.BACKFILL):
+        actor = row.actor or voice.say("nobody")
+        lines.append(voice.say("line_asked", actor=actor, at=voice.moment(row.created_at)))
+        if row.note:
+            lines.append(voice.say("line_note", actor=actor, note=row.note))
     steps = [note.name for note in scene.story.notes if note.kind == "step"]
     if steps:
         lines.append(voice.say("line_steps", names=", ".join(steps)))
@@ -317,18 +312,26 @@ def _run_lines(scene: Scene) -> tuple[str, ...]:
     )
 
 
-def _commands(row: Occurrence, outcome: str) -> tuple[str, ...]:
+def _again(scene: Scene, moment: Micros) -> str:
+    """Return how the moment that a row stands for is asked for once more, where it is over; "" for any other row."""
+    job, row = scene.job, scene.row
+    if job is None or not job.is_series or moment > scene.now or moment_at(job, moment) is None:
+        return ""
+    return f" --for {for_text(job, moment, row.business_date)}"
+
+
+def _commands(row: Occurrence, outcome: str, when: str) -> tuple[str, ...]:
     if outcome in ("missed", "failed"):
         run = f"noonmark retry r{row.id}"
-        if row.business_date and outcome == "missed":
-            run = f"noonmark run {shlex.quote(row.job)} --for {row.business_date}{asked_with(row)} --dry-run"
+        if when and outcome == "missed":
+            run = f"noonmark run {shlex.quote(row.job)} --for {when}{asked_with(row)} --dry-run"
         return (run, f'noonmark mark r{row.id} handled --reason "…"')
     if outcome == "refused_duplicate" and row.duplicate_of:
         return (f"noonmark why --occurrence r{row.duplicate_of}",)
     return ()
 
 
-def _filled_in(remedy: str, row: Occurrence) -> str:
+def _filled_in(remedy: str, row: Occurrence, when: str = "") -> str:
     """Put this occurrence into the commands of a remedy, so that they can be copied."""
     missing = object_of(row.detail).get("missing")
     if isinstance(missing, list) and missing and isinstance(missing[0], str):
@@ -338,12 +341,13 @@ def _filled_in(remedy: str, row: Occurrence) -> str:
         for place in places:
             remedy = re.sub(rf"(noonmark \w+ ){place}(?![\w-])", lambda found: found[1] + name, remedy)
     job = shlex.quote(row.job)
-    remedy = remedy.replace("noonmark run JOB", f"noonmark run {job}{asked_with(row)}")
+    remedy = remedy.replace("noonmark run JOB", f"noonmark run {job}{when}{asked_with(row)}")
     return re.sub(r"(?<!-)\bJOB\b", lambda _: job, re.sub(r"\bRUN\b", f"r{row.id}", remedy))
 
 
-def _explain_absence(store: Store, found: Found, asked: Asked, voice: Voice) -> Explanation:
-    answer = absence(store, found, asked, tuple(store.workers()), voice)
+def _explain_absence(store: Store, found: Found, asked: Asked, voice: Voice, lives: Lives | None) -> Explanation:
+    workers = as_known(everybody := store.workers(), processes(everybody, lives), voice.now)
+    answer = absence(store, found, asked, workers, voice)
     telling = answer.telling
     checks: tuple[Shown, ...] = ()
     if answer.job is not None and telling.outcome in ("planned", "unknown", "due", "missed"):

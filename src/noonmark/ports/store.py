@@ -213,6 +213,7 @@ class Store(Protocol):
         Naming no row it lets the rollbacks in ``epochs`` go, of ``job`` or of all, all or none (``refused``: one has grown);
         when nothing is held any more the alert closes.  See ``core.releasing``, in one transaction with the fact.
         It takes no cancel back: a row of which one was requested is due, and its look ends it.
+        mark_done: ``refused`` where another row has the key; the answer is of that row then, and of its state.
         mark_*: where ``epochs`` is given, refused as a release of the row is.  A row with code held_rollback that nobody
         holds can be marked or cancelled at once, RUNNING or frontier (it was looked at, so nothing comes after it) or not;
         every other run is its holder's to end, every other frontier its first look's.  mark_done is heard of a moment that

@@ -6,8 +6,8 @@ Rule of the file: every text that another YAML reader could take for a number, a
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 from noonmark.core.codec import job_to_yaml_dict
 from noonmark.core.model import Job
@@ -19,11 +19,19 @@ HEAD = """\
 _TRICKY = frozenset({"yes", "no", "on", "off", "y", "n", "true", "false", "null", "inf", "nan"})
 
 
-def to_yaml(jobs: Iterable[Job]) -> str:
-    """Return the jobs as the text of a rules file; what goes without saying is left out."""
+Look: TypeAlias = Callable[[Job, dict[str, Any]], dict[str, Any]]
+
+
+def to_yaml(jobs: Iterable[Job], *, look: Look = lambda _, rule: rule) -> str:
+    """Return the jobs as the text of a rules file; what goes without saying is left out.
+
+    Args:
+        jobs: what is written.
+        look: goes over each rule before it is written, such as to hide secrets in it.
+    """
     from ruamel.yaml import YAML
 
-    document: dict[str, Any] = {"version": 1, "jobs": {job.name: job_to_yaml_dict(job) for job in jobs}}
+    document: dict[str, Any] = {"version": 1, "jobs": {job.name: look(job, job_to_yaml_dict(job)) for job in jobs}}
     yaml = YAML(typ="rt")
     yaml.width, yaml.allow_unicode = 120, True
     yaml.indent(mapping=2, sequence=4, offset=2)

@@ -22,10 +22,9 @@ from types import FrameType
 from typing import Any
 
 from noonmark.core.model import HOUR, MINUTE
+from noonmark.sim.loading import STOPPED, UNDONE
 from noonmark.sim.plan import LENGTH, SHORTEST
 
-STOPPED = 130
-"""The exit code of a command that was stopped: as shells say it of SIGINT."""
 HOURS = LENGTH / HOUR
 """How long a world lasts unless told otherwise."""
 LONGEST = 1_000.0
@@ -105,7 +104,7 @@ def stoppable(main: Callable[[Sequence[str] | None], int]) -> Callable[..., int]
                 return main(arguments)
             except KeyboardInterrupt:
                 sys.stdout.flush()
-                sys.stderr.write("stopped before the end: this is no verdict\n")
+                sys.stderr.write(UNDONE)
                 return STOPPED
 
     return run

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from noonmark.core.model import Micros
+from noonmark.core.model.quick import quick
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """One verb that the store carried out (``answer``); whether the reply arrived is another matter (``told``)."""
@@ -27,6 +29,7 @@ class Call:
     told: bool
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
     """One line of the effect ledger, which no fault of the store can touch.

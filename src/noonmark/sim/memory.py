@@ -43,5 +43,7 @@ class _Remembering(Witness):
     def keep(self, receipt: Receipt) -> None:
         self.receipt = self._machine.receipt = receipt
 
-    def record(self, seq: int, hash_: str, at: Micros, outcomes: Sequence[Sequence[Any]]) -> None:
+    def record(
+        self, seq: int, hash_: str, at: Micros, outcomes: Sequence[Sequence[Any]], *, begun: Micros | None = None
+    ) -> None:
         """Keep no journal: nobody imports it here."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from noonmark.core.model import MINUTE, SECOND, Micros, Occurrence, Query
@@ -36,6 +37,7 @@ class OwnCluster(Cluster):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock, has_standby=False)
         self._newest: dict[str, list[tuple[Micros, int]]] = {}
+        self._by_key: dict[str, list[int]] = {}
         self._known = 0
 
     @property
@@ -44,14 +46,18 @@ class OwnCluster(Cluster):
         return super().capabilities - {Capability.PROVES}
 
     def occurrences(self, query: Query) -> list[Occurrence]:
-        """Read rows; the newest of a job are found without looking at all of them."""
-        if query != Query(job=query.job, subject=query.subject, limit=query.limit) or query.job is None:
-            return super().occurrences(query)
+        """Read rows; those of a key and the newest of a job are found without looking at all of them."""
         rows = self._primary._tables.rows
         while self._known < self._primary._tables.last_id:
             self._known += 1
             row = rows[self._known]
             insort(self._newest.setdefault(row.job, []), (row.scheduled_for, row.id))
+            self._by_key.setdefault(row.key, []).append(row.id)
+        if query.key is not None and not query.ids:
+            ids = tuple(self._by_key.get(query.key, ()))
+            return super().occurrences(replace(query, ids=ids)) if ids else []
+        if query != Query(job=query.job, subject=query.subject, limit=query.limit) or query.job is None:
+            return super().occurrences(query)
         found: list[Occurrence] = []
         for _, row_id in reversed(self._newest.get(query.job, ())):
             if len(found) == query.limit:

@@ -304,10 +304,12 @@ class SimWorld(World):
         replica = self._current
         if replica is None or not replica.is_alive:
             return
-        traps = self.machines[replica.number].traps
-        trap = next((trap for trap in traps if trap.point == point), None)
         if point is Point.TAKEN:
             self._takes.add(replica.info.id)
+        traps = self.machines[replica.number].traps
+        if not traps:
+            return
+        trap = next((trap for trap in traps if trap.point == point), None)
         if trap is None or (trap.act == "error" and replica.info.id not in self._takes):
             return  # a worker that cannot begin says why and ends: errors wait until it has begun
         if trap.act == "twice":

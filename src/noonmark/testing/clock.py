@@ -97,9 +97,9 @@ class ReplicaClock:
 
     def true_boot(self, moment: Micros) -> Micros:
         """Return the true boot-clock moment at which ``boot`` first shows ``moment``, or now if that is over."""
-        left = moment - self.boot()
         if not self.drift:
-            return self._truth.boot() + max(0, left)
+            return max(self._truth._boot, moment - self._gained)
+        left = moment - self.boot()
         return self._truth.boot() + max(0, -(-left * 1_000_000 // (1_000_000 + self.drift)))
 
     def run_at(self, drift: int) -> None:

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
+import heapq
 import math
 import random
 import selectors
+import sys
+import threading
+from asyncio.events import _set_running_loop
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 from noonmark.core.model import Micros
@@ -22,25 +26,15 @@ from noonmark.ports.clock import Clock
 
 AT_ONCE = 100_000
 """More turns than this within one instant are a loop that never waits."""
+RESOLUTION = 1e-7
+"""Seconds, less than the clock's own step: no timer may fire a step early."""
 
 
 class _NoInput(selectors.SelectSelector):
-    """A selector that never waits: where a real loop would sleep, it tells the loop's driver until when."""
+    """A selector that is never asked: the loop below has no input."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.on_idle: Callable[[float | None], None] = lambda _: None
-        self.turns = 0
-        self.last_turn = AT_ONCE
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is None or timeout > 0:
-            self.on_idle(timeout)
-        else:
-            self.turns += 1
-            if self.turns > self.last_turn:
-                raise AssertionError("time stands still: something on this loop waits without letting time pass")
-        return []
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:  # noqa: ARG002
+        raise AssertionError("a virtual loop is driven from outside, by drain")
 
 
 class _AnyOrder(deque[Any]):
@@ -58,6 +52,41 @@ class _AnyOrder(deque[Any]):
         return handle
 
 
+class _Soon(asyncio.Handle):
+    """A callback that is ready, made in one step."""
+
+    __slots__ = ()
+
+    def __init__(self, callback: Any, args: Any, loop: Any, context: Any) -> None:
+        self._context = contextvars.copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+
+
+class _Timer(asyncio.TimerHandle):
+    """A callback for a moment, made in one step; nobody counts those that are cancelled."""
+
+    __slots__ = ()
+
+    def __init__(self, when: float, callback: Any, args: Any, loop: Any, context: Any) -> None:
+        self._when = when
+        self._scheduled = True
+        self._context = contextvars.copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+
+    def cancel(self) -> None:
+        self._cancelled, self._callback, self._args = True, None, ()
+
+
 class VirtualLoop(asyncio.SelectorEventLoop):
     """One process's event loop in the virtual world.
 
@@ -66,16 +95,26 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         dice: choose the order of what is ready at one instant; None = as it became ready.
     """
 
+    _ready: deque[Any]  # these are the base class's own, which its stubs do not tell
+    _scheduled: list[Any]
+    _stopping: bool
+    _closed: bool
+    _thread_id: int | None
+    _asyncgen_firstiter_hook: Any
+    _asyncgen_finalizer_hook: Any
+
     def __init__(self, clock: Clock, dice: random.Random | None = None) -> None:
         self._virtual = clock
-        self._input = _NoInput()
-        self._input.on_idle = self._fell_idle
         self.next_at: Micros | None = None
         """Boot-clock moment of the next timer, None when there is none; valid after ``drain``."""
-        super().__init__(self._input)
+        self.errors: list[BaseException] = []
+        """What callbacks and forgotten tasks raised."""
+        self._asked = 0
+        self._hear_first, self._hear_last = self._asyncgen_firstiter_hook, self._asyncgen_finalizer_hook
+        self._thread = threading.get_ident()
+        super().__init__(_NoInput())
         if dice is not None:
             self._ready = _AnyOrder(dice)
-        self._clock_resolution = 1e-7  # less than the clock's own step: no timer may fire a step early
 
     def time(self) -> float:
         """Return the virtual boot clock, in seconds."""
@@ -87,11 +126,79 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return bool(self._ready)
 
     def drain(self) -> bool:
-        """Run until nothing is ready at this instant; True when anything ran."""
-        before = self._input.turns
-        self._input.last_turn = before + AT_ONCE
-        self.run_forever()
-        return self._input.turns - before > 1  # the last turn is the one that stops
+        """Run until nothing is ready at this instant, or somebody stops the loop; True when anything ran.
+
+        Within one instant the loop's own time stands still, so timers are looked at once, and again after every turn
+        for those that were set for this instant.
+        """
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+        hooks = sys.get_asyncgen_hooks()
+        sys.set_asyncgen_hooks(self._hear_first, self._hear_last)
+        _set_running_loop(self)
+        self._thread_id = self._thread
+        try:
+            return self._turns() > 0
+        finally:
+            self._stopping = False
+            self._thread_id = None
+            _set_running_loop(None)
+            sys.set_asyncgen_hooks(*hooks)
+
+    def _turns(self) -> int:
+        """Take turns as ``asyncio`` does: what is ready when a turn begins is run in it.
+
+        A loop that is stopped looks at its timers once more: whoever stands still goes on later, and must know when.
+        """
+        ready, timers, turns = self._ready, self._scheduled, 0
+        while True:
+            over = self._virtual.boot() / 1e6 + RESOLUTION
+            while timers and ((first := timers[0])[0] < over or first[2]._cancelled):
+                heapq.heappop(timers)
+                if not first[2]._cancelled:
+                    ready.append(first[2])
+            if not ready or (turns and self._stopping):
+                self.next_at = math.ceil(timers[0][0] * 1e6 - 1e-2) if timers else None
+                return turns
+            turns += 1
+            if turns > AT_ONCE:
+                raise AssertionError("time stands still: something on this loop waits without letting time pass")
+            for _ in range(len(ready)):
+                handle = ready.popleft()
+                if not handle._cancelled:
+                    try:
+                        handle._context.run(handle._callback, *handle._args)
+                    except (SystemExit, KeyboardInterrupt):
+                        raise
+                    except BaseException as error:
+                        self.errors.append(error)
+
+    # -- as in the base class, without what only a debugged or a threaded loop needs -------------------
+
+    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:  # type: ignore[override]
+        """Run a callback in the next turn."""
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+        handle = _Soon(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Any, *args: Any, context: Any = None
+    ) -> asyncio.TimerHandle:
+        """Run a callback after a while, in seconds."""
+        return self.call_at(self._virtual.boot() / 1e6 + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Any = None
+    ) -> asyncio.TimerHandle:
+        """Run a callback at a moment of the loop's time; of those for one moment the first that was asked for is first."""
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+        timer = _Timer(when, callback, args, self, context)
+        self._asked += 1
+        heapq.heappush(self._scheduled, (when, self._asked, timer))
+        return timer
 
     def bury(self) -> None:
         """Unwind what is left of a loop that will not be driven any more, and give its parts back."""
@@ -104,10 +211,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
         self.close()
 
-    def _fell_idle(self, timeout: float | None) -> None:
-        self.next_at = None if timeout is None else math.ceil((self.time() + timeout) * 1e6 - 1e-2)
-        self.stop()
-
     def _write_to_self(self) -> None:
         """Everything happens on one thread, so there is nobody to wake."""
 
@@ -119,8 +222,3 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         else:
             with contextlib.suppress(Exception):
                 super().call_exception_handler(context)
-
-    @property
-    def errors(self) -> list[BaseException]:
-        """What callbacks and forgotten tasks raised."""
-        return self.__dict__.setdefault("_errors", [])  # type: ignore[no-any-return]

@@ -110,8 +110,8 @@ class Replica:
     @property
     def has_work(self) -> bool:
         """True when there is something to do at this instant."""
-        next_at = self.loop.next_at
-        return self.loop.is_ready or (next_at is not None and next_at <= self.clock.boot())
+        loop = self.loop
+        return loop.is_ready or (loop.next_at is not None and loop.next_at <= self.clock.boot())
 
     def noticed(self, happening: Happening) -> None:
         """Keep what the engine tells."""
@@ -216,12 +216,15 @@ class World:
 
     def _next_moment(self) -> Micros | None:
         """Return the moment (boot clock of the world) at which some replica has something to do."""
-        moments = [
-            replica.clock.true_boot(replica.loop.next_at)
-            for replica in self.replicas
-            if replica.goes and replica.loop.next_at is not None
-        ]
-        return min(moments, default=None)
+        upcoming: Micros | None = None
+        for replica in self.replicas:
+            next_at = replica.loop.next_at
+            if next_at is None or replica.is_paused or not replica.is_alive:
+                continue
+            moment = replica.clock.true_boot(next_at)
+            if upcoming is None or moment < upcoming:
+                upcoming = moment
+        return upcoming
 
     def until(self, is_so: Callable[[], bool], *, at_most: str = "1h", step: str = "100ms") -> None:
         """Let time pass until something is so.
@@ -239,7 +242,7 @@ class World:
         while progress:
             progress = False
             for replica in self.replicas:
-                if replica.goes and replica.has_work:
+                if replica.is_alive and not replica.is_paused and replica.has_work:
                     progress = True
                     self._current = replica
                     replica.loop.drain()

@@ -10,9 +10,9 @@ import pytest
 from desk import Desk
 
 from noonmark.core.codec import canonical
+from noonmark.engine import host
 from noonmark.explain.fragments import asked_with
 from noonmark.explain.why import _filled_in
-from noonmark.faces.cli import leases
 from noonmark.faces.cli.params import read_params
 from noonmark.testing.builders import make_row
 
@@ -38,10 +38,10 @@ def test_a_worker_whose_process_is_no_more_is_not_told_as_awake(
     desk: Desk, noonmark: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk.beat()
-    monkeypatch.setattr(leases, "lives_here", lambda _worker, _boot: True)
+    monkeypatch.setattr(host, "lives_here", lambda _worker, _boot: True)
     assert "awake" in noonmark("leases").out
     assert noonmark("leases", "--json").plain["workers"][0]["awake"] is True
-    monkeypatch.setattr(leases, "lives_here", lambda _worker, _boot: False)
+    monkeypatch.setattr(host, "lives_here", lambda _worker, _boot: False)
     told = noonmark("leases")
     assert "awake" not in told.out
     assert "killed" in told.out

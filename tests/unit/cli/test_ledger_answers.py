@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from calling import Noonmark
-from desk import Desk
+from desk import TICK, Desk
 
 from noonmark.core.model import HOUR, SECOND, Event, Gates, Job, Manual, Query, State
 from noonmark.core.model.rollback import Claim, Receipt
@@ -18,7 +18,8 @@ from noonmark.engine import exports
 from noonmark.engine.statefolder import StateFolder
 from noonmark.testing.builders import make_caller_row, make_end, make_start
 
-OVER = "Rollback 1 is over: it holds nothing of any job any more, and the alert is closed.\n"
+MAIL = Job(name="mail", trigger=Manual(), key="mail:{order_id}", reason="Customers wait.")
+OVER = "Over, for every job: rollback 1. Nothing is held any more, and the alert is closed.\n"
 
 
 class Machine:
@@ -128,7 +129,7 @@ def elsewhere(machine: Machine, folder: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_the_commands_that_ask_journals_read_the_folders_that_are_named(
     noonmark: Noonmark, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machine.desk.register(Job(name="mail", trigger=Manual(), key="mail:{order_id}", reason="Customers wait."))
+    machine.desk.register(MAIL)
     machine.remember("mail:3")
     copy = elsewhere(machine, tmp_path / "copy", monkeypatch)
     assert "lacks" not in noonmark("ledger", "show").out
@@ -138,10 +139,17 @@ def test_the_commands_that_ask_journals_read_the_folders_that_are_named(
     machine.prove()
     held = machine.hold("mail:3")
     release = ("ledger", "release", "--as", "run", "--reason", "looked")
+    for lang, said in (
+        ("en", f"The journals of {machine.memory.writer} are not among those read here"),
+        ("zh", "没有"),
+    ):
+        assert said in noonmark("ledger", "show", "--lang", lang).err
+    assert noonmark("ledger", "show", "--state", copy).err == ""
     refused = noonmark(*release, "--state", "none", "--state", copy)
     assert (refused.code, f"as the workers' journals know: r{held}" in refused.err) == (3, True)
     assert f"noonmark ledger export FILE --from-state {copy}, then" in refused.err
-    assert noonmark(*release).code == 0, "without it nobody here knows"
+    blindly = noonmark(*release)
+    assert (blindly.code, "not among those read here" in blindly.err) == (0, True), "without it nobody here knows"
     machine.desk.later(SECOND)
     (row,) = (each for each in machine.desk.take() if each.id == held)
     gates = Gates(revision=1, pause_version=machine.store.jobs(["mail"])[0].pause_version)
@@ -158,7 +166,7 @@ def test_the_commands_that_ask_journals_read_the_folders_that_are_named(
 def test_a_folder_that_is_named_and_knows_nothing_of_the_store_is_told(
     noonmark: Noonmark, machine: Machine, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    machine.desk.register(Job(name="mail", trigger=Manual(), key="mail:{order_id}", reason="Customers wait."))
+    machine.desk.register(MAIL)
     machine.hold("mail:4")
     missing = noonmark(*words, "--state", str(tmp_path / "nowhere"))
     assert (missing.code, "no worker has a state folder for this store in" in missing.err) == (5, True), missing.err
@@ -200,7 +208,7 @@ def test_a_release_of_the_last_job_says_that_the_rollback_is_over(noonmark: Noon
     first = noonmark(*words, "mail")
     assert first.out.splitlines() == [
         "1 rows are marked as done.",
-        "Rollback 1 is let go for mail, and still open for other jobs: noonmark ledger show",
+        "Let go for mail: rollback 1. Still open for other jobs: noonmark ledger show",
     ]
     again = noonmark(*words, "mail")
     assert (again.code, again.out.startswith("Nothing to release for mail: it was let go before.")) == (3, True)
@@ -217,7 +225,7 @@ def test_a_release_of_the_last_job_says_that_the_rollback_is_over(noonmark: Noon
 
 
 @pytest.mark.parametrize(
-    ("lang", "said"), [("en", OVER), ("zh", "第 1 次回退已了结：不再扣住任何任务的触发，警报已关闭。\n")]
+    ("lang", "said"), [("en", OVER), ("zh", "对所有任务均已了结：第 1 次回退。不再扣住任何触发，告警已关闭。\n")]
 )
 def test_the_end_of_a_rollback_is_said_in_both_languages(
     noonmark: Noonmark, machine: Machine, lang: str, said: str
@@ -228,8 +236,24 @@ def test_the_end_of_a_rollback_is_said_in_both_languages(
     assert answer.out.endswith(said)
 
 
+def test_several_rollbacks_are_shown_and_let_go_together(noonmark: Noonmark, machine: Machine) -> None:
+    machine.hold("mail:3")
+    machine.prove()
+    machine.desk.later(SECOND)
+    other = Claim(writer="w-other", worker="w2", receipt=None)
+    receipt = machine.store.prove(other).receipt
+    lost = replace(receipt, seq=receipt.seq + 1, hash="e" * 64, at=machine.desk.now)
+    machine.desk.later(SECOND)
+    assert machine.store.prove(replace(other, receipt=lost)).outcome == "lost"
+    assert [line[:11] for line in noonmark("ledger", "show").out.splitlines() if "lost what" in line] == [
+        "Rollback 1:", "Rollback 2:",
+    ]  # fmt: skip
+    answer = noonmark("ledger", "release", "--as", "run", "--reason", "looked")
+    assert answer.out.splitlines()[1:] == [OVER.strip().replace("1", "1, 2")]
+
+
 def test_what_ran_twice_is_counted_as_such_by_the_import(noonmark: Noonmark, machine: Machine, tmp_path: Path) -> None:
-    machine.desk.register(Job(name="mail", trigger=Manual(), key="mail:{order_id}", reason="Customers wait."))
+    machine.desk.register(MAIL)
     machine.remember("mail:3")
     machine.prove()
     row = make_caller_row("again", at=machine.desk.now, job="mail", key="mail:3")
@@ -260,7 +284,7 @@ def test_releasing_ends_with_0_while_a_rollback_is_open_and_with_3_when_none_is(
         ("show", "--as", "run"), ("show", "--job", "mail"), ("show", "--go"), ("import", "x", "--as", "run"),
         ("import", "x", "--reason", "y"), ("import", "x", "--from-state", "z"), ("export", "x", "--go"),
         ("release", "--as", "run", "--reason", "x", "--go"), ("release", "--from-state", "z"),
-        ("export", "x", "--state", "z"), ("import", "x", "--state", "z"),
+        ("export", "x", "--state", "z"), ("export", "x", "--from-state", "--state", "z"), ("import", "x", "--state", "z"),
     ],
 )  # fmt: skip
 def test_an_option_that_says_nothing_there_is_refused(noonmark: Noonmark, words: tuple[str, ...]) -> None:
@@ -292,3 +316,111 @@ def test_what_people_take_for_a_ledger_is_named(
     answer = noonmark("ledger", "import", str(file))
     assert (answer.code, said in answer.err) == (3, True), answer.err
     assert zh in noonmark("ledger", "import", str(file), "--lang", "zh").err
+
+
+@pytest.mark.parametrize("is_asked_again", [False, True], ids=["it was there before", "it was asked for again"])
+def test_what_waits_for_something_else_is_not_let_run_again_where_a_journal_knows_that_it_ran(
+    noonmark: Noonmark, machine: Machine, tmp_path: Path, is_asked_again: bool
+) -> None:
+    machine.desk.register(MAIL)
+    machine.remember("mail:3")
+    if is_asked_again:
+        machine.prove()
+        machine.desk.later(SECOND)
+    row = make_caller_row("x", at=machine.desk.now, job="mail", key="mail:3", gated=True)
+    (added,) = machine.store.add(machine.desk.request(), [row])
+    (look,) = (each for each in machine.desk.take() if each.id == added.id)
+    park = make_end(look, Event.PARK, due_at=machine.desk.now + HOUR, code="flag_missing", verdict="skip_dep")
+    assert machine.store.settle(machine.desk.request(), "w1", [park])[0].outcome == "applied"
+    if not is_asked_again:
+        machine.desk.later(SECOND)
+        machine.prove()
+    release = ("ledger", "release", "--as", "run", "--reason", "looked", "--job", "mail")
+    refused = noonmark(*release)
+    assert (refused.code, f"as the workers' journals know: r{added.id}" in refused.err) == (3, True), refused
+    file = str(tmp_path / "out.jsonl")
+    assert noonmark("ledger", "export", file, "--from-state").code == 0
+    assert noonmark("ledger", "import", file, "--go").code == 0
+    assert machine.state(added.id) is State.SUCCESS
+    assert noonmark(*release).code == 0
+
+
+def test_a_run_of_what_was_asked_for_again_keeps_no_release_from_being_done(
+    noonmark: Noonmark, machine: Machine
+) -> None:
+    machine.desk.register(MAIL)
+    machine.remember("mail:3")
+    machine.prove()
+    machine.desk.later(SECOND)
+    row = make_caller_row("x", at=machine.desk.now, job="mail", key="mail:3")
+    machine.store.add(machine.desk.request(), [row])
+    (run,) = (each for each in machine.desk.take() if each.job == "mail")
+    assert not run.looking, "it runs, and may end as it will"
+    assert noonmark("ledger", "release", "--as", "run", "--reason", "looked", "--job", "mail").code == 0
+
+
+def held_beside(machine: Machine, *, runs: bool = False) -> tuple[int, int]:
+    """Hold a row that has not claimed its key yet, which another one claims and (unless it ``runs``) succeeds with."""
+    machine.desk.register(MAIL)
+    row = make_caller_row("a", at=machine.desk.now - 1, job="mail", gated=True, key="k", claim=False)
+    (held,) = machine.store.add(machine.desk.request(), [row])
+    machine.prove()
+    machine.desk.later(SECOND)
+    row = make_caller_row("b", at=machine.desk.now, job="mail", key="k")
+    (other,) = machine.store.add(machine.desk.request(), [row])
+    taken = {each.id: each for each in machine.desk.take()}
+    park = make_end(taken[held.id], Event.PARK, due_at=machine.desk.now + 24 * HOUR, code="held_rollback")
+    ends = [park] if runs else [park, make_end(taken[other.id])]
+    assert {each.outcome for each in machine.store.settle("ends", "w1", ends)} == {"applied"}
+    return held.id, other.id
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_held_row_whose_key_another_row_is_done_with_is_ended_as_well(
+    noonmark: Noonmark, machine: Machine, lang: str
+) -> None:
+    held, other = held_beside(machine)
+    marked = noonmark("mark", f"r{held}", "done", "--reason", "looked", "--lang", lang)
+    said = {
+        "en": f"refused: r{other} has the key of r{held} and is done, so r{held} cannot be done as well.",
+        "zh": f"已拒绝：r{held} 的键由 r{other} 持有，其状态是“已成功”",
+    }
+    assert (marked.code, said[lang] in marked.out) == (3, True), marked
+    release = ("ledger", "release", "--as", "done", "--reason", "looked", "--job", "mail", "--lang", lang)
+    answer = noonmark(*release)
+    said = {"en": f"another row has had their key and ended: r{held}", "zh": f"其键属于另一个已结束的触发）：r{held}"}
+    assert (answer.code, said[lang] in answer.out) == (0, True), answer
+    (row,) = machine.store.occurrences(Query(ids=(held,)))
+    assert (row.state, row.code, row.note) == (State.SKIPPED, "marked_skip", f"looked (its key is that of r{other})")
+    assert noonmark(*release).code == 3, "nothing is left of this job"
+
+
+def test_a_held_row_whose_key_another_row_runs_with_is_said_to_wait_for_that_one(
+    noonmark: Noonmark, machine: Machine
+) -> None:
+    held, other = held_beside(machine, runs=True)
+    release = ("ledger", "release", "--as", "done", "--reason", "looked", "--job", "mail")
+    answer = noonmark(*release)
+    said = f"Not yet: r{other} has the key of r{held} and has not ended; call again once it has"
+    assert (answer.code, said in answer.out, "a worker has to look" in answer.out) == (3, True, False), answer
+    assert f"还有未处理的：r{held} 的键由 r{other} 持有" in noonmark(*release, "--lang", "zh").out
+    plain = json.loads(noonmark(*release, "--json").out)
+    assert (plain["left"], plain["behind"], plain["skipped"]) == ([held], [{"id": held, "key_of": other}], [])
+    (run,) = machine.store.occurrences(Query(ids=(other,)))
+    assert machine.store.settle("end", "w1", [make_end(run)])[0].outcome == "applied"
+    last = json.loads(noonmark(*release, "--json").out)
+    assert (last["outcome"], last["rows"], last["left"], last["behind"], last["skipped"]) == ("done", 1, [], [], [held])
+
+
+def test_a_rollback_that_holds_nothing_is_shown_with_what_ends_it(noonmark: Noonmark, machine: Machine) -> None:
+    machine.desk.register(replace(TICK, on_rollback="run"))
+    machine.prove()
+    for lang, said, release in (
+        ("en", "Nothing is held.", "noonmark ledger release --as run|done --reason WHY"),
+        ("zh", "没有扣住的触发。", "noonmark ledger release --as run|done --reason 原因"),
+    ):
+        shown = noonmark("ledger", "show", "--lang", lang).out
+        assert (said in shown, release in shown, "ledger import" in shown) == (True, True, True), shown
+    assert noonmark("doctor").code == 1
+    assert noonmark("ledger", "release", "--as", "done", "--reason", "looked").code == 0
+    assert "noonmark ledger release" not in noonmark("ledger", "show").out

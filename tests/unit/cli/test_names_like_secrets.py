@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
@@ -146,3 +147,28 @@ def test_a_secret_in_a_key_is_hidden_all_the_same(desk: Desk, noonmark: Noonmark
         told = noonmark(*call, "--lang", "zh").out + noonmark(*call, "--json").out
         assert "token:password=***" in told, call
         assert "hunter2" not in told, call
+
+
+@pytest.mark.parametrize("job", ["auth", "password-reset", "api_key", "token", "密码"])
+def test_what_verify_counts_of_a_job_is_told_whatever_it_is_called(desk: Desk, noonmark: Noonmark, job: str) -> None:
+    desk.register(replace(TICK, name=job, key=f"{job}:{{scheduled_for}}"))
+    desk.later(6 * MINUTE)
+    assert sum(noonmark("verify", "--json").plain["jobs"][job].values()) > 0
+
+
+@pytest.mark.parametrize("job", ["auth", "refresh-token", "密码"])
+def test_a_rule_that_is_shown_is_a_rule_and_its_secrets_are_hidden(
+    noonmark: Noonmark, tmp_path: Path, job: str
+) -> None:
+    file = tmp_path / "noonmark.yaml"
+    file.write_text(
+        f"version: 1\njobs:\n  {job}:\n    schedule: {{every: 10s, tz: UTC}}\n    reason: tried\n"
+        f'    key: "{job}:{{scheduled_for}}"\n    command: [curl, --token, hunter2, "--header", "password: hunter3"]\n',
+        encoding="utf-8",
+    )
+    shown = noonmark("rules", "show", str(file)).out
+    assert f'key: "{job}:{{scheduled_for}}"' in shown
+    assert "hunter" not in shown + noonmark("rules", "show", str(file), "--json").out
+    assert noonmark("rules", "show", str(file), "--json").plain["jobs"][0]["key"] == f"{job}:{{scheduled_for}}"
+    file.write_text(shown, encoding="utf-8")
+    assert noonmark("rules", "check", str(file)).code == 0

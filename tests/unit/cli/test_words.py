@@ -11,6 +11,7 @@ from calling import Noonmark
 from desk import DIGEST, TICK, Desk
 
 import noonmark.faces.cli as cli
+from noonmark.core.errors_zh import in_chinese as complaint_in_chinese
 from noonmark.core.model import HOUR, MINUTE, SECOND, Event, Guardrails, OnEvent, Window
 from noonmark.core.model import Job as Rule
 from noonmark.core.phrasing import STATES
@@ -230,3 +231,25 @@ def test_a_failed_run_is_told_in_chinese_with_its_error_as_it_is(desk: Desk, noo
     assert "ValueError: no such reader" in out
     assert "怎么办：" in out
     assert DIGEST.name in out
+
+
+@pytest.mark.parametrize(
+    ("said", "chinese"),
+    [
+        ("No such option '--bad'.", "没有选项 '--bad'。"),
+        ("No such option: --bad", "没有选项 --bad。"),
+        ("No such option '--jobs'. Did you mean '--job'?", "没有选项 '--jobs'。是否想写 '--job'？"),
+        (
+            "No such option '--job'. (Did you mean one of: '--json', '--now'?)",
+            "没有选项 '--job'。是否想写 '--json', '--now'？",
+        ),
+        ("No such option: --job (Possible options: --json, --now)", "没有选项 --job。相近的有：--json, --now"),
+    ],
+)
+def test_an_option_that_there_is_not_is_told_in_chinese_however_click_says_it(said: str, chinese: str) -> None:
+    assert in_chinese(said) == chinese
+
+
+def test_a_place_with_a_blank_that_is_no_store_is_told_in_chinese() -> None:
+    said = '"a b" is no store URL; write sqlite:///a b for a SQLite file of that name, or memory://'
+    assert complaint_in_chinese(said) == '"a b" 不是存储 URL；若是同名 SQLite 文件请写 sqlite:///a b，或写 memory://'

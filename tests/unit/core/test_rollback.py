@@ -137,6 +137,7 @@ def test_a_row_whose_moment_lies_in_a_lost_range_is_held() -> None:
         ({"created_at": T0, "origin": Origin.LATER}, "ready"),  # asked for since
         ({"created_at": T0, "origin": Origin.SCHEDULE}, "held_rollback"),  # only now derived by catch-up
         ({"code": "released"}, "restored_epoch"),
+        ({"code": "retried", "first_started_at": T0 - HOUR}, "restored_epoch"),  # a person's word as well
         ({"expires_at": T0}, "held_rollback"),  # neither limit nor window ends what may have run in time
         ({"not_after": T0}, "held_rollback"),
         ({"state": State.FAILED_RETRYING, "first_started_at": T0 - HOUR}, "held_rollback"),

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from noonmark.core import rollback
-from noonmark.core.model import SECOND, Event, Job, Manual, Query, State, WorkerInfo
+from noonmark.core.model import SECOND, Event, Job, Manual, Occurrence, Query, State, WorkerInfo
 from noonmark.core.model.rollback import Claim, Proof, Receipt
-from noonmark.engine import mending
+from noonmark.engine import mending, witnessing
 from noonmark.engine.chain import ChainedStore
 from noonmark.engine.statefolder import StateFolder, outcomes
 from noonmark.ports.store import StoreUnreachable
@@ -38,13 +38,15 @@ class Desk:
         self.store.activate("a", [change], actor="ada")
         self._requests = 0
 
-    def worker(self, name: str = "w1", folder: StateFolder | None = None, store: Any = None) -> ChainedStore:
+    def worker(
+        self, name: str = "w1", folder: StateFolder | None = None, store: Any = None, row_of: Any = None
+    ) -> ChainedStore:
         return ChainedStore(
             store or self.store,
             name,
             boot=self.clock.boot,
             ttl=TTL,
-            row_of=lambda id_: next(iter(self.store.occurrences(Query(ids=(id_,)))), None),
+            row_of=row_of or (lambda id_: next(iter(self.store.occurrences(Query(ids=(id_,)))), None)),
             folder=folder,
         )
 
@@ -464,3 +466,59 @@ def test_a_journal_from_before_two_rollbacks_that_are_known_alarms_nobody(
         desk.run(desk.worker("w3", StateFolder(tmp_path)), "w3")
     desk.run(desk.worker("w4", StateFolder(tmp_path)), "w4")
     assert epochs(desk) == [2]
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["the row survived", "the row is gone as well"])
+def test_a_run_that_ends_over_a_rollback_is_known_to_have_run(tmp_path: Path, is_new: bool) -> None:
+    desk = Desk(tmp_path)
+    under_way: dict[int, Occurrence] = {}
+    worker = desk.worker(folder=desk.folder, row_of=under_way.get)
+    worker.heartbeat(make_worker("w1"), TTL)
+    put_back = desk.forget()
+    if not is_new:
+        desk.add("a")
+        put_back = desk.forget()
+    else:
+        desk.add("a")
+    desk.clock.advance(SECOND)
+    taken = worker.take(desk.request(), "w1", limit=10, runnable={"job": LEASE}, look_lease=SECOND)
+    (run,) = taken.rows
+    under_way[run.id] = run
+    desk.clock.advance(SECOND)
+    put_back()
+    desk.clock.advance(SECOND)
+    worker.prove()
+    worker.recall()
+    desk.clock.advance(5 * SECOND)
+    assert [each.outcome for each in worker.settle(desk.request(), "w1", [make_end(run)])] == ["stale"]
+    epochs = mending.epochs(desk.store)
+    (told,) = outcomes(tmp_path, desk.store.store_id())
+    assert told["at"] > epochs[0].lost_until, "it ended after the store was back"
+    known = witnessing.lost_successes([tmp_path], desk.store.store_id(), epochs)
+    assert [(found.at, found.begun) for found in known.values()] == [(told["at"], run.started_at)]
+    desk.add("a")
+    again = next(row for row in desk.store.occurrences(Query(job="job")) if row.key == run.key)
+    assert worker.has_run(again), "the worker whose run it was knows it at once"
+    assert not witnessing.lost_successes([tmp_path], desk.store.store_id(), [replace(epochs[0], detected_at=0)])
+
+
+def test_a_run_that_was_begun_after_a_rollback_and_is_refused_is_no_success_that_it_lost(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    under_way: dict[int, Occurrence] = {}
+    worker = desk.worker(folder=desk.folder, row_of=under_way.get)
+    worker.heartbeat(make_worker("w1"), TTL)
+    put_back = desk.forget()
+    desk.add("a")
+    desk.run(worker)
+    put_back()
+    desk.clock.advance(SECOND)
+    worker.prove()
+    desk.clock.advance(SECOND)
+    desk.add("b")
+    (run,) = worker.take(desk.request(), "w1", limit=10, runnable={"job": LEASE}, look_lease=SECOND).rows
+    under_way[run.id] = run
+    desk.clock.advance(SECOND)
+    late = replace(make_end(run), fence=run.fence - 1)
+    assert [each.outcome for each in worker.settle(desk.request(), "w1", [late])] == ["stale"]
+    known = witnessing.lost_successes([tmp_path], desk.store.store_id(), mending.epochs(desk.store))
+    assert ("job", run.key) not in known

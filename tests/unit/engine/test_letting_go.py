@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 
 from noonmark.core import rollback
-from noonmark.core.model import SECOND, Act, Acted, Event, Occurrence, Query, State
+from noonmark.core.model import SECOND, Act, Acted, Event, Occurrence, Query, Retry, State
 from noonmark.core.model.rollback import Claim, Epoch
 from noonmark.engine import mending
 from noonmark.engine.exports import Outcome
 from noonmark.engine.importing import Importer
 from noonmark.stores.memory import MemoryStore
-from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_frontier
+from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_frontier, make_job
 from noonmark.testing.clock import VirtualClock
+from noonmark.testing.world import World
+
+MakeWorld = Callable[..., World]
 
 
 def told(answer: mending.Released | None) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
@@ -268,3 +271,32 @@ def test_who_was_stopped_before_the_rollback_went_calls_again_and_goes_on(place:
     assert (goes_on.over, goes_on.is_all_over) == ((1,), True)
     assert place.store.tallies().open_alerts == ()
     assert place.release(job="job") is None
+
+
+def test_what_a_person_retries_while_a_rollback_is_open_runs_and_says_that_it_may_be_a_repeat(
+    make_world: MakeWorld,
+) -> None:
+    world = make_world(replicas=1)
+    job, tries = make_job("mail", retry=Retry(max=0)), []
+
+    def fail_once() -> None:
+        tries.append(world.store.now())
+        if len(tries) == 1:
+            raise ValueError("no")
+
+    world.job(job, fail_once)
+    world.advance("1s")
+    id_ = world.later(job)
+    world.advance("5s")
+    store: Any = world.store
+    assert [row.state for row in world.rows()] == [State.FAILED_MANUAL]
+    receipt = store.prove(Claim(writer="p", worker="w", receipt=None)).receipt
+    world.advance("5s")
+    lost = replace(receipt, seq=receipt.seq + 1, hash="f" * 64, at=store.now() - SECOND)
+    assert store.prove(Claim(writer="p", worker="w", receipt=lost)).outcome == "lost"
+    world.advance("5s")
+    store.act("retry", Act(kind="retry", actor="ada", reason="looked", occurrence_id=id_))
+    world.advance("5s")
+    story = store.story(id_)
+    assert (len(tries), story.occurrence.state) == (2, State.SUCCESS)
+    assert [line.code for line in story.ledger if line.event == "start"][-1] == "restored_epoch"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from noonmark.core import rollback
 from noonmark.core.model import (
     HOUR,
     MINUTE,
@@ -16,6 +17,7 @@ from noonmark.core.model import (
     CatchUp,
     Cron,
     Every,
+    Fact,
     FlagSet,
     Guardrails,
     Job,
@@ -24,8 +26,9 @@ from noonmark.core.model import (
     Succeeded,
     Window,
 )
-from noonmark.core.model.rollback import Claim
+from noonmark.core.model.rollback import Claim, Epoch
 from noonmark.core.times import parse_instant
+from noonmark.engine import rules
 from noonmark.engine.activate import declare
 from noonmark.testing.builders import make_job
 from noonmark.testing.world import World
@@ -156,6 +159,29 @@ def test_a_moment_of_a_lost_range_that_waited_for_its_handler_says_that_it_may_b
         story = world.store.story(row.id)
         assert story is not None
         assert [line.code for line in story.ledger if line.event == "start"] == ["restored_epoch"]
+
+
+def test_a_moment_of_a_lost_range_that_waited_for_a_readable_rule_is_looked_at_before_it_starts(
+    make_world: MakeWorld,
+) -> None:
+    world = make_world(replicas=1)
+    job = make_job("mail", on_rollback="run", reason="counts")
+    declare(world.store, [job], actor="test")
+    id_ = world.later(job, "1m")
+    store: Any = world.store
+    receipt = store.prove(Claim(writer="p", worker="w", receipt=None)).receipt
+    store._tables.facts[rollback.FACT] = Fact(
+        name=rollback.FACT,
+        version=1,
+        value=rollback.to_plain(
+            [Epoch(number=1, lost_from=receipt.at, lost_until=store.now() + HOUR, detected_at=store.now() + HOUR)]
+        ),
+    )
+    assert not world.row(id_).gated, "no proof has gated it"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rules, "job_from_text", lambda _: None)
+        world.advance("70s")
+    assert (world.row(id_).code, world.row(id_).gated) == ("rule_unreadable", True)
 
 
 def test_a_series_without_a_handler_here_goes_on_and_loses_no_moment(make_world: MakeWorld) -> None:

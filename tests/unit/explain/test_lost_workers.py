@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 from desk import DIGEST, LEASE, Desk
 
-from noonmark.core.model import SECOND, Event, Fact, Occurrence
+from noonmark.core.model import SECOND, Event, Fact, Occurrence, Query, State
 from noonmark.core.outages import fact_name
+from noonmark.explain.report import report_text
+from noonmark.explain.verify import verify
+from noonmark.explain.voice import Voice
 from noonmark.explain.why import why
 
 UNKNOWN = "w1 (pid 4101) was last heard of at 18:30:25, and it is not known yet whether it is gone"
@@ -174,3 +177,39 @@ def test_who_died_and_wrote_nothing_down_is_not_said_to_have_been_cut_off(desk: 
     taken_over_at(desk, "45")
     away(desk, "w2", 26, 44)
     assert UNKNOWN in sentence(desk)
+
+
+def test_verify_counts_a_worker_as_dead_at_once_when_the_kernel_of_its_machine_says_so(desk: Desk) -> None:
+    since = desk.now - 30 * SECOND
+    assert verify(desk.store, since).died == 0, "their heartbeats count"
+    report = verify(desk.store, since, lives=lambda worker: worker.id != "w1")
+    assert (report.workers, report.died) == (2, 1)
+    voice = Voice(lang="en", zone="Asia/Shanghai", now=desk.now)
+    assert "workers: 2, of which 1 died" in report_text(report, voice)
+
+
+def test_verify_does_not_count_a_silent_worker_as_dead_while_its_process_is_there(desk: Desk) -> None:
+    desk.later(60 * SECOND)
+    since = desk.now - 3600 * SECOND
+    assert verify(desk.store, since).died == 2, "nobody knows better than the heartbeats"
+    assert verify(desk.store, since, lives=lambda _: True).died == 0
+    desk.beat("w1", ended=True)
+    assert verify(desk.store, since, lives=lambda _: False).died == 1, "who said good-bye did not die"
+
+
+def test_verify_blames_nobody_for_what_is_due_while_every_process_is_gone(desk: Desk) -> None:
+    for _ in range(4):  # it is heard of, so it seems, and takes nothing
+        desk.later(20 * SECOND)
+        desk.beat("w2")
+    since = desk.now - 3600 * SECOND
+    assert "overdue" in [problem.kind for problem in verify(desk.store, since).problems]
+    assert verify(desk.store, since, lives=lambda _: False).ok
+
+
+def test_what_is_due_is_due_to_nobody_while_every_process_is_known_to_be_gone(desk: Desk) -> None:
+    desk.finish(desk.store.occurrences(Query(job="digest", states=frozenset({State.RUNNING})))[0])
+    desk.until("2026-11-28T18:30:00")
+    desk.beat("w1")
+    desk.later(SECOND)
+    assert why(desk.store, "digest", at="2026-11-28").code == "due"
+    assert why(desk.store, "digest", at="2026-11-28", lives=lambda _: False).code == "nobody_awake"

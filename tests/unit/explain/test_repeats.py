@@ -12,17 +12,19 @@ import pytest
 from desk import LEASE, Desk
 
 from noonmark.core import rollback
-from noonmark.core.model import HOUR, MINUTE, SECOND, Act, Event, Job, Manual, Occurrence
+from noonmark.core.model import HOUR, MINUTE, SECOND, Act, Event, Job, Manual, Occurrence, State
 from noonmark.core.model.rollback import Claim, Epoch
 from noonmark.engine import mending
 from noonmark.engine.statefolder import StateFolder
-from noonmark.engine.witnessing import Known, witness
+from noonmark.engine.witnessing import Known, Witnessed, witness
+from noonmark.explain import repeats
 from noonmark.explain.explanation import Explanation
+from noonmark.explain.outcomes import outcome_of
 from noonmark.explain.report import report_json, report_text
 from noonmark.explain.verify import verify
 from noonmark.explain.voice import Voice
 from noonmark.explain.why import why
-from noonmark.testing.builders import make_caller_row, make_end
+from noonmark.testing.builders import make_caller_row, make_end, make_row
 
 MAIL = Job(name="mail", trigger=Manual(), key="mail:{order_id}", reason="Customers wait for it.")
 
@@ -42,9 +44,9 @@ class Shop:
         self.lost_at = self.desk.now - 30 * SECOND
         self._lost = replace(claim, receipt=replace(receipt, seq=receipt.seq + 1, hash="f" * 64, at=self.lost_at))
 
-    def remember(self, key: str, *, store: str = "", at: int = 0, outcome: str = "success") -> None:
+    def remember(self, key: str, *, store: str = "", at: int = 0, outcome: str = "success", fence: int = 9) -> None:
         memory = StateFolder(self.folder).open(store or self.store.store_id(), "w1")
-        row = (7, "mail", "", "l:1", key, self.lost_at, "2026-11-27", "event", outcome, 9)
+        row = (7, "mail", "", "l:1", key, self.lost_at, "2026-11-27", "event", outcome, fence)
         memory.record(2, "f" * 64, at or self.lost_at, [row])
         memory.close()
         self.writer = memory.writer
@@ -132,15 +134,19 @@ def test_what_no_worker_has_looked_at_since_the_rollback_is_said_to_be_held_by_t
 
 
 def test_what_ended_without_a_run_since_the_rollback_may_have_run_all_the_same(shop: Shop) -> None:
-    rows = [make_caller_row(key, at=shop.desk.now, job="mail", key=key) for key in ("mail:3", "mail:4")]
-    before, since = (added.id for added in shop.store.add(shop.desk.request(), rows))
-    shop.desk.act("cancel", occurrence_id=before, reason="not wanted")
+    row = make_caller_row("mail:3", at=shop.desk.now, job="mail", key="mail:3")
+    (added,) = shop.store.add(shop.desk.request(), [row])
+    shop.desk.later(SECOND)
+    shop.desk.act("cancel", occurrence_id=added.id, reason="not wanted")  # by somebody who did not know of it yet
     shop.desk.later(SECOND)
     shop.prove()
-    shop.desk.act("cancel", occurrence_id=since, reason="not wanted")
-    assert any(line.startswith("It may have run all the same: ") for line in shop.why(shop.desk.row(since)).lines)
-    assert any(line.startswith("它仍可能运行过：") for line in shop.why(shop.desk.row(since), "zh").lines)
-    assert "may have run" not in str(shop.why(shop.desk.row(before)).lines)
+    ended = shop.desk.row(added.id)
+    assert any(line.startswith("It may have run all the same: ") for line in shop.why(ended).lines)
+    assert any(line.startswith("它仍可能运行过：") for line in shop.why(ended, "zh").lines)
+    epochs = rollback.epochs_of(shop.store.facts([rollback.FACT])[rollback.FACT].value)
+    assert repeats.untold(epochs, MAIL, ended) == ("line_may_have_run", epochs[0])
+    assert repeats.untold(epochs, MAIL, replace(ended, ended_at=epochs[0].lost_from)) is None, "it had ended before"
+    assert repeats.untold(epochs, MAIL, replace(ended, state=State.SUCCESS)) is None
 
 
 def test_a_key_without_a_name_is_no_repeat(shop: Shop) -> None:
@@ -160,6 +166,28 @@ def test_a_success_that_a_journal_of_this_machine_has_is_said_for_certain_and_co
     assert f"r7, lost by the store, as {shop.writer} remembers, and r{row.id}" in text
     assert text.endswith("NOT OK")
     assert "已被存储丢失" in shop.text("zh")
+
+
+def test_what_is_held_because_a_journal_knows_that_it_ran_says_so(shop: Shop) -> None:
+    shop.remember("mail:3")
+    shop.prove()
+    row = make_caller_row("mail:3", at=shop.desk.now, job="mail", key="mail:3", gated=True)
+    (added,) = shop.store.add(shop.desk.request(), [row])
+    (line,) = (line for line in shop.why(shop.desk.row(added.id)).lines if "lost" in line)
+    assert line.startswith(f"It ran: the journal of {shop.writer} has a success of this key (r7, ")
+    assert any(line.startswith("它运行过：") for line in shop.why(shop.desk.row(added.id), "zh").lines)
+    shop.desk.act("mark_done", occurrence_id=added.id, reason="they have it")
+    assert "It ran" not in str(shop.why(shop.desk.row(added.id)).lines)
+
+
+def test_a_run_that_the_store_has_did_not_run_twice_because_a_journal_has_it_too(shop: Shop) -> None:
+    """Who comes back first works on, and what it does lies in the lost range that a later proof finds."""
+    row = shop.run("mail:3")
+    assert row.started_at is not None
+    shop.remember("mail:3", at=row.started_at - 1, fence=row.fence)  # the worker's reckoning is behind the store's
+    shop.prove()
+    assert "This is a repeat" not in str(shop.why(row).lines)
+    assert "0 ran twice" in shop.text()
 
 
 def test_it_stays_said_when_it_ran_after_the_release(shop: Shop) -> None:
@@ -220,3 +248,40 @@ def test_a_run_that_was_held_was_late_because_it_was_held(shop: Shop) -> None:
     assert told.sentence.endswith(
         "after waiting for a person to release what was held because the store had lost data."
     )
+
+
+@pytest.mark.parametrize(("lang", "free"), [("en", "free"), ("zh", "空闲")])
+def test_a_run_that_lapsed_and_is_held_waits_for_a_person_and_nobody_has_its_lease(
+    shop: Shop, lang: str, free: str
+) -> None:
+    row = make_caller_row("mail:3", at=shop.desk.now, job="mail", key="mail:3")
+    (added,) = shop.store.add(shop.desk.request(), [row])
+    shop.desk.beat()
+    assert [each.looking for each in shop.desk.take()] == [False]
+    assert outcome_of(shop.desk.row(added.id), shop.desk.now) == "running"
+    shop.desk.later(HOUR)
+    shop.desk.beat("w2")
+    (lapsed,) = shop.desk.take("w2")
+    park = make_end(lapsed, Event.PARK, due_at=shop.desk.now + 240 * HOUR, code="held_rollback", verdict="skip_lease")
+    assert shop.store.settle(shop.desk.request(), "w2", [park])[0].outcome == "applied"
+    held = shop.desk.row(added.id)
+    assert (held.state, outcome_of(held, shop.desk.now)) == (State.RUNNING, "waiting")
+    told = shop.why(held, lang)
+    assert told.outcome == "waiting"
+    assert [(check.ok, check.seen) for check in told.checks if check.name == "lease"] == [(None, free)]
+    assert ("nobody runs it now" if lang == "en" else "目前无人运行它") in told.sentence
+
+
+def test_what_is_to_be_tried_again_and_is_held_waits_for_a_person(shop: Shop) -> None:
+    failed = make_row(at=shop.desk.now, state=State.FAILED_RETRYING, code="attempt_failed", holder="")
+    assert outcome_of(failed, shop.desk.now) == "retrying"
+    assert outcome_of(replace(failed, code="held_rollback"), shop.desk.now) == "waiting"
+
+
+def test_a_success_that_ended_over_a_rollback_is_known_to_a_repeat_that_began_before_it_ended(shop: Shop) -> None:
+    shop.prove()
+    row = shop.run("mail:3")
+    lost = Witnessed(writer="w-1", occurrence=7, fence=9, at=(row.started_at or 0) + SECOND)
+    for begun, is_known in ((None, False), ((row.started_at or 0) - HOUR, True)):
+        known = {("mail", "mail:3"): replace(lost, begun=begun)}
+        assert (repeats.known_of(known, row, row.started_at or 0) is not None) is is_known

@@ -26,6 +26,7 @@ from noonmark.core.model.base import (
     REQUEST_LIMIT,
     RULE_LIMIT,
     SECOND,
+    WORKER_NAME_LIMIT,
     Event,
     Micros,
     Origin,
@@ -34,6 +35,8 @@ from noonmark.core.model.base import (
 )
 from noonmark.core.model.decision import Check, Decision, Fact
 from noonmark.core.model.occurrence import NewOccurrence, Occurrence
+from noonmark.core.model.quick import changed as changed
+from noonmark.core.model.quick import quick as quick
 from noonmark.core.model.records import (
     Act,
     Acted,
@@ -87,6 +90,7 @@ __all__ = [
     "REQUEST_LIMIT",
     "RULE_LIMIT",
     "SECOND",
+    "WORKER_NAME_LIMIT",
     "Act",
     "Acted",
     "Activation",

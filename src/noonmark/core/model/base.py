@@ -29,6 +29,8 @@ FACT_LIMIT = INDEX_LIMIT + 16
 
 So whatever row is accepted can end, and be waited for.
 """
+WORKER_NAME_LIMIT = 200
+"""Longest name that a person gives a worker, in characters: facts and rows are named after it."""
 REQUEST_LIMIT = 256
 """Longest request id, in characters; the identities of rows are made of it."""
 NOTE_LIMIT = 8 * 1024

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.core.model.base import Event, Micros, Verdict
+from noonmark.core.model.quick import quick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class Fact:
         return self.value is not None and self.value is not False
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """One check of a decision: what was wanted, what was seen.  ``passed`` None = not asked or not reached."""
@@ -35,6 +37,7 @@ class Check:
     seen: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """Verdict, ordered checks, the reason code with its arguments, and when to look again.

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noonmark.core.model.base import Micros, Origin, State
+from noonmark.core.model.quick import quick
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewOccurrence:
     """A row to be added.  ``gated`` rows are never started by ``take`` alone (docs/semantics.md 1, fast path)."""
@@ -41,6 +43,7 @@ class NewOccurrence:
     priority: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
     """One due moment of a job (and subject): the row that is the truth."""

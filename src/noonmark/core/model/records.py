@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from noonmark.core.model.base import Micros, State
 from noonmark.core.model.occurrence import NewOccurrence, Occurrence
+from noonmark.core.model.quick import quick
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerInfo:
     """One worker incarnation; ``until`` is when it counts as dead if it is not heard of again."""
@@ -33,6 +35,7 @@ class WorkerInfo:
         return self.ended_at is None and self.until > now
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
     """A job as the store keeps it: rule (canonical JSON), revision, when it took effect, pause."""
@@ -66,6 +69,7 @@ class Passed:
     checks: str = "[]"
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activation:
     """A declared rule on its way into the store, with the frontier rows it yields after ``effective_at``.
@@ -114,6 +118,7 @@ class Acted:
     state: State | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
     """A durable remark of a run: ``step`` (value), ``intent``/``done`` of a once-effect, ``effects``, ``progress``,
@@ -127,6 +132,7 @@ class Note:
     at: Micros = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """One try of an occurrence and its outcome: ``success failed lost handed_back cancelled``, or ``running``."""
@@ -141,6 +147,7 @@ class Attempt:
     error: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerLine:
     """One line of the append-only ledger; equal consecutive looks are folded (``count``, ``last_at``)."""
@@ -190,6 +197,7 @@ class Story:
     alerts: tuple[Alert, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """Which occurrences to read, newest scheduled first unless ``oldest_first``; every field narrows."""

@@ -13,11 +13,15 @@ from typing import Any
 
 from noonmark.core.model.base import HOUR, Micros, Origin
 from noonmark.core.model.occurrence import Occurrence
+from noonmark.core.model.quick import quick
 
 ASKED_LATE: Micros = HOUR
 """How long after a release somebody who asks for a key may still be asking again for what was lost: producers retry late."""
+LET_RUN = frozenset({"released", "retried"})
+"""Codes of rows of which a person said that they may run again; a rollback that is proved later takes the word back."""
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainLink:
     """The next link of a writer's chain: the store appends it only to the link whose hash is ``before``.
@@ -32,6 +36,7 @@ class ChainLink:
     serving: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """What a writer was last told: that ``seq`` with ``hash`` is kept, and that ``worker`` was heard of at ``beat``.
@@ -49,6 +54,7 @@ class Receipt:
     beat: Micros = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """A writer that asks whether its last acknowledged writes are still there; ``receipt`` None: it remembers nothing."""
@@ -59,6 +65,7 @@ class Claim:
     blind: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
     """A writer as the store keeps it: the head of its chain, and when and before which server it proved itself."""

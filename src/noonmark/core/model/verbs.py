@@ -8,6 +8,7 @@ from typing import Any
 
 from noonmark.core.model.base import Event, Micros, State
 from noonmark.core.model.occurrence import NewOccurrence, Occurrence
+from noonmark.core.model.quick import quick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class AlertWrite:
     clear: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gates:
     """What the decision saw; compared again, inside the transaction, before a start (docs/semantics.md 3)."""
@@ -43,6 +45,7 @@ class Gates:
     ignore_window: bool = False  # a person's named override
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
     """One outcome, guarded by its fence; everything in it is applied in one transaction or not at all.
@@ -69,6 +72,7 @@ class Settlement:
     error: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
     """Answer to one settlement.
@@ -95,6 +99,7 @@ class Added:
     duplicate_of: int | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
     """Answer to ``take``: rows leased to the worker, the store's time, and the next moment anything is due."""

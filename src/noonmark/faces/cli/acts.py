@@ -75,4 +75,6 @@ def _said(here: Session, act: Act, answer: Acted, done: str, what: str) -> str:
     verb = act.kind.replace("_", " ")
     if answer.state is None:
         return here.word("act_refused_job", names=names, act=verb)
+    if act.occurrence_id is not None and act.occurrence_id not in answer.ids:
+        return here.word("act_refused_key", row=f"r{act.occurrence_id}", names=names, state=state)
     return here.word("act_refused", names=names, state=state, act=verb)

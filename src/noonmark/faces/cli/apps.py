@@ -20,6 +20,7 @@ from noonmark.faces.cli import problems
 if TYPE_CHECKING:
     from noonmark.core.model import Job
     from noonmark.core.params import Signature
+    from noonmark.door.declared import Rules
     from noonmark.door.scheduler import Scheduler
     from noonmark.explain.find import NotFound
 
@@ -55,8 +56,8 @@ def jobs_of(app: str) -> Sequence[Job]:
     return tuple(load_app(app).rules.jobs.values())
 
 
-def signature_of(app: str, name: str) -> Signature:
-    """Return which params a job's function takes, as ``app`` has it.
+def signature_of(app: str, name: str, rules: Rules | None = None) -> Signature:
+    """Return which params a job's function takes, as ``app`` has it; its ``rules`` where they are loaded already.
 
     Raises:
         NotFound: the app declares no such job.
@@ -66,7 +67,7 @@ def signature_of(app: str, name: str) -> Signature:
     from noonmark.door.declared import NoSuchJobError, named, takes_of
     from noonmark.engine.registry import resolve
 
-    rules = load_app(app).rules
+    rules = rules or load_app(app).rules
     try:
         job = named(rules.jobs, name)
     except NoSuchJobError:

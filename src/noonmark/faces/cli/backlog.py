@@ -92,7 +92,7 @@ def _blocked(here: Session, row: Occurrence, due: Micros, zone: str) -> str:
     voice = here.voice(zone)
     if row.state is State.RUNNING:
         return here.word("running_on", worker=_worker(here, row.holder))
-    awake, able = alive_with(here.store.workers(), row.job, voice.now)
+    awake, able = alive_with(here.workers, row.job, voice.now)
     if due <= voice.now and not awake:
         return here.word("nobody_awake")
     if due <= voice.now and not able:
@@ -105,4 +105,4 @@ def _blocked(here: Session, row: Occurrence, due: Micros, zone: str) -> str:
 
 
 def _worker(here: Session, incarnation: str) -> str:
-    return next((worker.name for worker in here.store.workers() if worker.id == incarnation), incarnation)
+    return next((worker.name for worker in here.workers if worker.id == incarnation), incarnation)

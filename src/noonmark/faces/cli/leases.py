@@ -8,12 +8,10 @@ import click
 
 from noonmark.core.model import SECOND, Occurrence, Query, State, WorkerInfo
 from noonmark.core.told import job_told, joined, key_told
-from noonmark.engine.host import lives_here
 from noonmark.explain.render import stamp, table
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
-from noonmark.ports.clock import SystemClock
 from noonmark.ports.rollback import Guarded
 from noonmark.ports.store import Capability
 
@@ -29,16 +27,13 @@ def leases(ctx: click.Context, limit: int) -> int:
     with session(ctx) as here:
         voice = here.voice(here.one_zone or "UTC")
         rows = here.store.occurrences(Query(states=frozenset({State.RUNNING}), oldest_first=True, limit=limit))
-        workers = sorted(here.store.workers(), key=lambda w: (not w.is_awake(voice.now), -w.seen_at))[:WORKERS_SHOWN]
+        workers = sorted(here.workers, key=lambda w: (not w.is_awake(voice.now), -w.seen_at))[:WORKERS_SHOWN]
         names = {worker.id: worker.name for worker in workers}
         blind = _blind(here, workers)
         plain = {
             "v": 1,
             "leases": [_plain_lease(row, voice) for row in rows],
-            "workers": [
-                {**_plain_worker(worker, voice, is_killed=_is_killed(here, worker)), "blind": worker in blind}
-                for worker in workers
-            ],
+            "workers": [{**_plain_worker(worker, voice), "blind": worker in blind} for worker in workers],
         }
         here.emit(plain, lambda: _text(here, rows, workers, names, blind))
         if rows:
@@ -83,11 +78,14 @@ def _lease_cells(here: Session, row: Occurrence, names: dict[str, str]) -> list[
 
 def _worker_cells(here: Session, worker: WorkerInfo) -> list[str]:
     voice = here.voice(here.one_zone or "UTC")
-    state = "worker_gone"
     if worker.ended_at is not None:
         state = "worker_ended"
+    elif _is_killed(here, worker):
+        state = "worker_no_process"
     elif worker.is_awake(voice.now):
-        state = "worker_no_process" if _is_killed(here, worker) else "worker_awake"
+        state = "worker_awake"
+    else:
+        state = "worker_silent" if here.lives is not None and here.lives(worker) else "worker_gone"
     skew = abs(worker.wall_offset)
     clock = here.word("clock_ok") if skew < SECOND // 10 else f"{worker.wall_offset / SECOND:+.1f} s"
     seen = voice.say("ago", length=voice.length(voice.now - worker.seen_at))
@@ -110,19 +108,17 @@ def _plain_lease(row: Occurrence, voice: Voice) -> dict[str, Any]:
 
 
 def _is_killed(here: Session, worker: WorkerInfo) -> bool:
-    """True where this machine's kernel knows that the process is no more, though its heartbeat still counts."""
-    if here.settings.now:  # a kernel knows nothing of another time
-        return False
-    return lives_here(worker, SystemClock().boot_id()) is False
+    """True where this machine's kernel knows that the process of a worker that did not say good-bye is no more."""
+    return worker.ended_at is None and here.lives is not None and here.lives(worker) is False
 
 
-def _plain_worker(worker: WorkerInfo, voice: Voice, *, is_killed: bool) -> dict[str, Any]:
+def _plain_worker(worker: WorkerInfo, voice: Voice) -> dict[str, Any]:
     return {
         "id": worker.id,
         "name": worker.name,
         "host": worker.host,
         "pid": worker.pid,
-        "awake": worker.is_awake(voice.now) and not is_killed,
+        "awake": worker.is_awake(voice.now),
         "started": stamp(worker.started_at, voice.zone),
         "seen": stamp(worker.seen_at, voice.zone),
         "ended": stamp(worker.ended_at, voice.zone),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -91,6 +91,8 @@ def ledger(
         "--state": settings_of(ctx).state,
     }  # fmt: skip
     for option, value in given.items():
+        if value and option == "--state" and action == "export":
+            raise problems.Trouble("ledger_state_export")
         if value and action not in TAKEN_BY[option]:
             raise problems.Trouble("ledger_option", option=option, action=action, taken_by=" | ".join(TAKEN_BY[option]))
     if action == "import" and not rest:
@@ -115,6 +117,7 @@ def _show(here: Session) -> int:
     from noonmark.engine.witnessing import untold
 
     found, more = overview(here.store), untold(here.memories, here.store)
+    _remark_absent(here, found.epochs)
     here.emit(_plain(here, found, more), lambda: _text(here, found, more))
     return problems.OK
 
@@ -170,7 +173,7 @@ def _text(here: Session, found: Overview, more: Untold) -> str:
             jobs = Counter(row.job for row in found.unseen).most_common(SHOWN)
             jobs_said = ", ".join(f"{job} ({count})" for job, count in jobs)
             parts.append(here.word("ledger_not_looked_at", jobs=jobs_said))
-        if rows or found.unseen:
+        if any(epoch.released_at is None for epoch in found.epochs):  # one that holds nothing wants an end, too
             parts.append(here.word("ledger_to_do"))
         if any(epoch.released_at is None for epoch in found.epochs):
             parts.append(here.word("ledger_acts"))
@@ -210,6 +213,15 @@ def _writer(here: Session, writer: Writer) -> list[str]:
     return [writer.id, writer.worker, state, str(writer.seq), voice.moment(writer.at), proved]
 
 
+def _remark_absent(here: Session, epochs: Sequence[Epoch]) -> None:
+    """Say whose journals are elsewhere: without them nothing of what that writer did is known here."""
+    from noonmark.engine.witnessing import absent
+
+    missing = absent(here.memories, store_id(here.store), epochs) if epochs else ()
+    if missing:
+        here.remark(here.word("ledger_absent", writers=", ".join(missing[:SHOWN])))
+
+
 # -- release --------------------------------------------------------------------------------------------
 
 
@@ -227,13 +239,15 @@ def _release(here: Session, job: str, as_: str | None, reason: str | None) -> in
     )
     if answer is None:
         is_open = any(epoch.released_at is None for epoch in epochs(here.store))
-        nothing: dict[str, Any] = {"left": [], "added": [], "rollbacks": [], "over": [], "all_over": not is_open}
+        lists = ("left", "behind", "skipped", "added", "rollbacks", "over")
+        nothing: dict[str, Any] = {**{name: [] for name in lists}, "all_over": not is_open}
         word = "ledger_nothing_of_job" if is_open else "ledger_nothing_to_release"
         here.emit({"v": 1, "outcome": "already_done", "rows": 0, **nothing}, lambda: here.word(word, job=job))
         return problems.REFUSED
     is_done = not answer.left and not answer.added
     plain = {
         "v": 1, "outcome": "done" if is_done else "refused", "rows": answer.rows, "left": list(answer.left),
+        "behind": [{"id": row, "key_of": other} for row, other in answer.behind], "skipped": list(answer.skipped),
         "added": list(answer.added), "rollbacks": list(answer.rollbacks), "over": list(answer.over),
         "all_over": answer.is_all_over,
     }  # fmt: skip
@@ -250,24 +264,32 @@ def _released(here: Session, answer: Released, job: str, as_: str) -> str:
     if answer.over:
         word = "ledger_all_over" if answer.is_all_over else "ledger_over"
         said.append(here.word(word, numbers=", ".join(map(str, answer.over))))
-    if answer.left:
-        said.append(here.word("ledger_left", left=", ".join(f"r{number}" for number in answer.left[:SHOWN])))
+    if answer.skipped:
+        said.append(here.word("ledger_skipped", rows=_numbers(answer.skipped)))
+    behind = dict(answer.behind)
+    if unseen := [number for number in answer.left if number not in behind]:
+        said.append(here.word("ledger_left", left=_numbers(unseen)))
+    for row, other in answer.behind[:SHOWN]:
+        said.append(here.word("ledger_behind", row=row, other=other))
     if answer.added:
         said.append(here.word("ledger_added", numbers=", ".join(map(str, answer.added))))
     return joined(said)
 
 
+def _numbers(rows: Iterable[int]) -> str:
+    return ", ".join(f"r{number}" for number in list(rows)[:SHOWN])
+
+
 def _refuse_known(here: Session, job: str) -> None:
     """Let nothing run again of which a worker's journal knows that it ran."""
-    from noonmark.engine.mending import epochs, held_rows
+    from noonmark.engine.mending import epochs, known_rows
 
     witness = here.witness
-    known = witness(epochs(here.store)) if witness is not None else {}
-    if not known:
-        return
-    rows = [row for row in held_rows(here.store, job or None) if row.key and (row.job, row.key) in known]
-    if rows:
-        shown = ", ".join(f"r{row.id}" for row in rows[:SHOWN])
+    found = epochs(here.store)
+    _remark_absent(here, found)
+    known = witness(found) if witness is not None else {}
+    if known and (rows := known_rows(here.store, known, job)):
+        shown = _numbers(row.id for row in rows)
         named = [folder for folder in here.settings.state if folder != "none"]
         state = f" {named[0]}" if len(named) == 1 else " DIR" if named else ""
         raise problems.Trouble("ledger_known", count=len(rows), rows=shown, state=state, code=problems.REFUSED)

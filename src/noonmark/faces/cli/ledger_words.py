@@ -20,22 +20,26 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
     ),
     "ledger_released_by": ("    released by {by} at {at}: {reason}", "    由 {by} 于 {at} 放行：{reason}"),
     "ledger_released_jobs": ("    released so far: {jobs}", "    已放行的任务：{jobs}"),
+    "ledger_absent": (
+        "The journals of {writers} are not among those read here: name the folder of their machine with --state DIR.",
+        "此处读取的日志中没有 {writers} 的：请用 --state 目录 指明其所在机器的状态目录。",
+    ),
     "journal_damaged": (
         "{place} is not as it was written: what this line of a worker's journal said is not known",
         "{place} 不是原样：worker 日志中这一行写了什么已无从得知",
     ),
     "journals_damaged": ("and more lines like that", "还有更多这样的行"),
     "ledger_not_over": (
-        "Rollback {numbers} is let go for {job}, and still open for other jobs: noonmark ledger show",
+        "Let go for {job}: rollback {numbers}. Still open for other jobs: noonmark ledger show",
         "第 {numbers} 次回退已为 {job} 放行，对其他任务仍未了结：noonmark ledger show",
     ),
     "ledger_over": (
-        "Rollback {numbers} is over: it holds nothing of any job any more.",
-        "第 {numbers} 次回退已了结：不再扣住任何任务的触发。",
+        "Over, for every job: rollback {numbers}.",
+        "对所有任务均已了结：第 {numbers} 次回退。",
     ),
     "ledger_all_over": (
-        "Rollback {numbers} is over: it holds nothing of any job any more, and the alert is closed.",
-        "第 {numbers} 次回退已了结：不再扣住任何任务的触发，警报已关闭。",
+        "Over, for every job: rollback {numbers}. Nothing is held any more, and the alert is closed.",
+        "对所有任务均已了结：第 {numbers} 次回退。不再扣住任何触发，告警已关闭。",
     ),
     "ledger_nothing_held": ("Nothing is held.", "没有扣住的触发。"),
     "ledger_not_looked_at": (
@@ -82,11 +86,11 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
     "ledger_acts": (
         (
             "What people did in that time is gone, too, and no journal has it: cancels, pauses, resumes, retries, marks,\n"
-            "flags, changes of rules, work that was asked for. Look, and do it again: noonmark jobs, flags, next, rules"
+            "flags, changes of rules, work that was asked for. Look, and do it again: noonmark jobs, flags, next, show"
         ),
         (
             "那段时间里人做的事也丢了，日志里没有：取消、暂停、恢复、重试、标记、标志、规则的改动、人工提出的运行。\n"
-            "请查看并重做：noonmark jobs、flags、next、rules"
+            "请查看并重做：noonmark jobs、flags、next、show"
         ),
     ),
     "ledger_let_run": (
@@ -97,6 +101,14 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
     "ledger_left": (
         "Not yet: a worker has to look at {left} first; call again in a moment.",
         "还有未处理的：须先由 worker 查看 {left}；请稍后再执行一次。",
+    ),
+    "ledger_behind": (
+        "Not yet: r{other} has the key of r{row} and has not ended; call again once it has, or: noonmark why r{other}",
+        "还有未处理的：r{row} 的键由 r{other} 持有，而它尚未结束；待其结束后再执行一次，或：noonmark why r{other}",
+    ),
+    "ledger_skipped": (
+        "Of these will not run, for another row has had their key and ended: {rows}",
+        "其中不会再运行的（其键属于另一个已结束的触发）：{rows}",
     ),
     "ledger_added": (
         "Proved or grown meanwhile, and still held: rollback {numbers}. Look at it, then release again.",
@@ -144,6 +156,18 @@ LEDGER_TROUBLES: dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = 
             "leave it out, or: noonmark ledger {taken_by}",
         ),
         ("{option} 对 {action} 没有意义", "它属于 {taken_by}", "请去掉它，或使用 noonmark ledger {taken_by}"),
+    ),
+    "ledger_state_export": (
+        (
+            "--state says nothing with export",
+            "it names folders that are read beside the store; an export is of one",
+            "noonmark ledger export FILE --from-state DIR",
+        ),
+        (
+            "--state 对 export 没有意义",
+            "它指明与存储一起读取的目录；一次导出只取其一",
+            "noonmark ledger export 文件 --from-state 目录",
+        ),
     ),
     "ledger_known": (
         (

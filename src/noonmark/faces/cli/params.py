@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noonmark.core import keys
 from noonmark.core.codec import check_payload
@@ -17,6 +17,9 @@ from noonmark.core.params import MissingParamError, UnknownParamError, nearest, 
 from noonmark.explain.find import NotFound
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Session
+
+if TYPE_CHECKING:
+    from noonmark.door.declared import Rules
 
 _PARTS = {
     "key": "part_key",
@@ -55,11 +58,11 @@ def read_value(option: str, text: str) -> Any:
         raise problems.Trouble("too_deep", option=option) from None
 
 
-def check_params(here: Session, rule: Job, given: dict[str, Any], app: str | None, *, must_declare: bool) -> bool:
+def check_params(here: Session, rule: Job, given: dict[str, Any], app: str | None, rules: Rules | None) -> bool:
     """Refuse params that the job's function does not take, or lacks, as it stands in ``app``; a command takes any.
 
     Returns:
-        False where nobody could say: there is no app, or (unless it ``must_declare`` it) it does not have the job.
+        False where nobody could say: there is no app, or it does not have the job and its ``rules`` are not given.
     """
     if rule.command or app is None:
         return rule.command != ()
@@ -67,9 +70,9 @@ def check_params(here: Session, rule: Job, given: dict[str, Any], app: str | Non
 
     try:
         with missing_told(here, given):
-            refuse_unfit(rule, signature_of(app, rule.name), given)
+            refuse_unfit(rule, signature_of(app, rule.name, rules), given)
     except NotFound:
-        if must_declare:
+        if rules is not None:
             raise
         return False
     except UnknownParamError as error:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noonmark.core.shown import printable
-from noonmark.core.told import Told, joined
+from noonmark.core.shown import printable, redacted_value
+from noonmark.core.told import Told, joined, key_told
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
 
@@ -82,9 +82,15 @@ def _show(here: Session, loaded: Loaded) -> int:
     from noonmark.core import codec
     from noonmark.rules.writer import to_yaml
 
-    plain = {"v": 1, "jobs": [codec.job_to_plain(job) for job in loaded.jobs]}
-    here.emit(plain, lambda: to_yaml(loaded.jobs).rstrip("\n"))
+    plain = {"v": 1, "jobs": [_without_secrets(job, codec.job_to_plain(job)) for job in loaded.jobs]}
+    here.emit(plain, lambda: Told(to_yaml(loaded.jobs, look=_without_secrets).rstrip("\n")))
     return problems.OK
+
+
+def _without_secrets(job: Job, rule: dict[str, Any]) -> dict[str, Any]:
+    """Return a rule to show: value by value, so that what is left is a rule; its key begins with a name, no secret's."""
+    shown: dict[str, Any] = redacted_value(rule)
+    return shown | {name: key_told(job.name, rule[name]) for name in ("key",) if isinstance(rule.get(name), str)}
 
 
 def _apply(here: Session, loaded: Loaded) -> int:

@@ -23,8 +23,10 @@ from noonmark.core.model import (
 from noonmark.core.told import Told, joined, key_told
 from noonmark.explain.evidence import replay
 from noonmark.explain.find import the_job
+from noonmark.explain.meant import Meant, NotMeant, meant
 from noonmark.explain.render import ASCII_MARKS, MARKS, check_lines, stamp
 from noonmark.faces.cli import problems
+from noonmark.faces.cli.apps import load_app
 from noonmark.faces.cli.declared import readable
 from noonmark.faces.cli.params import check_params, missing_told, read_params, remark_unchecked
 from noonmark.faces.cli.session import Command, Session, session
@@ -32,7 +34,12 @@ from noonmark.faces.cli.session import Command, Session, session
 
 @click.command(cls=Command)
 @click.argument("job")
-@click.option("--for", "date", metavar="DATE", help="The business date, 2026-11-28; today's when left out.")
+@click.option(
+    "--for",
+    "asked",
+    metavar="WHEN",
+    help="A business date, 2026-11-28, or a moment of the schedule, 2026-11-28T18:30; today when left out.",
+)
 @click.option("--param", "params", multiple=True, metavar="K=V", help="A parameter; V is read as JSON if it is JSON.")
 @click.option("--again", is_flag=True, help="Run although it is done, as a new generation of the key (needs --reason).")
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the ledger.")
@@ -44,7 +51,7 @@ from noonmark.faces.cli.session import Command, Session, session
 def run(
     ctx: click.Context,
     job: str,
-    date: str | None,
+    asked: str | None,
     params: tuple[str, ...],
     again: bool,
     reason: str,
@@ -54,21 +61,22 @@ def run(
     """Ask for a run now.
 
     It uses the key that the schedule would use, so a run that is done is refused (exit 3) unless --again says so.
+    --for asks for a moment that is over, as what it was: with its date and its key.
     Today's window and the conditions bind it like any other run.
     """
     if again and not reason:
         raise problems.Trouble("again_reason")
-    if date is not None:
-        _check_date(date)
     given = read_params(params)
+    named = ctx.get_parameter_source("app") is ParameterSource.COMMANDLINE
+    rules = load_app(app).rules if named and app is not None else None  # what was typed is looked at first
     with session(ctx) as here:
         if not dry_run:
             here.refuse_pretending()
         job_row = the_job(here.store, job)
         rule = readable(job_row)
-        named = ctx.get_parameter_source("app") is ParameterSource.COMMANDLINE
-        checked = check_params(here, rule, given, app, must_declare=named)
-        rows = _rows(here, rule, job_row, date, given, again=again, reason=reason)
+        checked = check_params(here, rule, given, app, rules)
+        when = Meant() if asked is None else _meant(here, rule, asked)
+        rows = _rows(here, rule, job_row, when, given, again=again, reason=reason)
         if not checked:
             remark_unchecked(here, rule, given)
         if dry_run:
@@ -76,21 +84,27 @@ def run(
         return _ask(here, rule, job_row, rows)
 
 
-def _check_date(date: str) -> None:
-    import datetime
-
+def _meant(here: Session, rule: Job, text: str) -> Meant:
     try:
-        if datetime.date.fromisoformat(date).isoformat() != date:
-            raise ValueError(date)
-    except ValueError:
-        raise problems.Trouble("bad_date", date=date) from None
+        return meant(rule, text, here.now, here.zone(""))
+    except NotMeant as error:
+        raise problems.Trouble(error.name, code=_NOT_MEANT[error.name], **error.args_told) from None
+
+
+_NOT_MEANT = {
+    "bad_for": problems.USAGE,
+    "no_moments": problems.NOT_FOUND,
+    "no_such_moment": problems.NOT_FOUND,
+    "moment_to_come": problems.NOT_FOUND,
+    "several_moments": problems.NOT_FOUND,
+}
 
 
 def _rows(
     here: Session,
     rule: Job,
     job_row: JobRow,
-    date: str | None,
+    when: Meant,
     given: dict[str, Any],
     *,
     again: bool,
@@ -120,7 +134,8 @@ def _rows(
                 actor=here.actor,
                 note=reason,
                 again=again,
-                business_date=date,
+                business_date=when.business_date,
+                moment=when.moment,
                 subject=subject,
             )
             for index, (subject, params) in enumerate(chosen)
@@ -147,6 +162,7 @@ def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *
 
 
 def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -> int:
+    zone = here.zone(rule.tz)  # refused, if it is none, before anything is done
     added = here.store.add(here.request_id(), rows)
     refused = [(row, answer) for row, answer in zip(rows, added, strict=True) if answer.outcome != "added"]
     plain = {
@@ -158,6 +174,8 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
                 "key": key_told(row.job, row.key),
                 "outcome": answer.outcome,
                 "duplicate_of": answer.duplicate_of,
+                "business_date": row.business_date,
+                "occurrence": stamp(row.scheduled_for, zone),
             }
             for row, answer in zip(rows, added, strict=True)
         ],

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noonmark.core import times
-from noonmark.core.model import Job, Micros
+from noonmark.core.model import Job, Micros, WorkerInfo
 from noonmark.core.shown import Told, json_text, printable, redacted
 from noonmark.explain.find import read_rule
 from noonmark.explain.voice import Voice
@@ -27,6 +27,7 @@ from noonmark.faces.cli.settings import Settings, writes_unicode
 
 if TYPE_CHECKING:
     from noonmark.engine.witnessing import Witness
+    from noonmark.explain.processes import Lives
     from noonmark.ports.store import Store
 
 __all__ = ["Command", "Session", "session", "settings_of"]
@@ -130,6 +131,25 @@ class Session:
                 self.remark(self.word("journal_damaged", place=place))
             elif len(self.damaged) == DAMAGE_SHOWN + 1:
                 self.remark(self.word("journals_damaged"))
+
+    @cached_property
+    def lives(self) -> Lives | None:
+        """Return who says of this machine's workers whether their process lives; a kernel knows of no other time."""
+        if self.settings.now:
+            return None
+        from noonmark.engine.host import lives_here
+        from noonmark.ports.clock import SystemClock
+
+        boot_id = SystemClock().boot_id()
+        return lambda worker: lives_here(worker, boot_id)
+
+    @cached_property
+    def workers(self) -> tuple[WorkerInfo, ...]:
+        """Return the workers as far as this machine knows: the heartbeat of a process that is no more does not count."""
+        from noonmark.explain.processes import as_known, processes
+
+        workers = self.store.workers()
+        return as_known(workers, processes(workers, self.lives), self.now)
 
     def request_id(self) -> str:
         """Return a new id for one intention."""

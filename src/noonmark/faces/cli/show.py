@@ -189,7 +189,7 @@ def _on_lost_origin(job: Job) -> str:
 
 def _stored(here: Session, job: Job, row: JobRow) -> list[Field]:
     voice, lang, say = here.voice(job.tz), here.lang, show_words.say
-    awake, able = alive_with(here.store.workers(), job.name, voice.now)
+    awake, able = alive_with(here.workers, job.name, voice.now)
     since = say("since", lang, at=f"{voice.day_and_clock(row.effective_at)} {voice.zone}")
     fields = [
         Field("in_force", since, "store"),

@@ -75,7 +75,8 @@ def simulate(ctx: click.Context, /, app: str, strict: bool, **asked: Any) -> int
         again = _again(ctx, wish)
         here.emit({**_plain(here, found, wish), "again": again}, lambda: _text(here, jobs, found, wish, again))
         if not any(lot.due for lot in found.lots):
-            here.remark(here.word("simulate_idle"))
+            comes = any(job.is_series or isinstance(job.trigger, OnEvent) for job in jobs)
+            here.remark(here.word("simulate_none_due") if comes else here.word("simulate_idle"))
         is_bad = bool(found.violations) or (strict and any(lot.bad for lot in found.lots))
     return problems.NO if is_bad else problems.OK
 

@@ -38,6 +38,7 @@ SIMULATE_WORDS: dict[str, tuple[str, str]] = {
         "{count} of noonmark's own promises were broken: this is our fault, please report it with this seed.",
         "noonmark 自身的承诺有 {count} 处被打破：这是我们的缺陷，请附上种子报告。",
     ),
+    "simulate_none_due": ("Nothing of it was due in that time.", "这段时间内没有任何到期的时刻。"),
     "simulate_idle": (
         "No job here has a schedule or an event: nothing would come by itself.",
         "这里没有带时间表或事件的任务：不会有任何触发自行到来。",

@@ -242,9 +242,37 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("--grace: {error}", "", "write a length: --grace 30s"),
         ("--grace：{error}", "", "请写时长：--grace 30s"),
     ),
-    "bad_date": (
-        ("--for {date!r} is no date", "", "write it as 2026-11-28"),
-        ("--for {date!r} 不是日期", "", "请写成 2026-11-28"),
+    "bad_worker_name": (
+        ("--name: {error}", "", "give it a short one: --name w1"),
+        ("--name：{error}", "", "请给短名字：--name w1"),
+    ),
+    "bad_for": (
+        ("--for {text!r} is neither a date nor a time", "", "write 2026-11-28 or 2026-11-28T18:30"),
+        ("--for {text!r} 既不是日期也不是时间", "", "请写 2026-11-28 或 2026-11-28T18:30"),
+    ),
+    "no_moments": (
+        (
+            "{job} has no moments of its own",
+            "it runs when it is asked to, or on an event",
+            "leave --for out, or name a date",
+        ),
+        ("{job} 没有自己的时刻", "它只在被请求或事件到来时运行", "请去掉 --for，或只写日期"),
+    ),
+    "no_such_moment": (
+        ("{job} is not due at {text}", "its schedule has no such moment", "name one that it has; nearest: {near}"),
+        ("{job} 在 {text} 并不到期", "其时间表没有这一时刻", "请写它有的时刻；最近的是：{near}"),
+    ),
+    "moment_to_come": (
+        ("{job} is due at {at}, which is yet to come", "nothing starts before its time", "wait, or leave --for out"),
+        ("{job} 到 {at} 才到期", "任何运行都不会提前开始", "请等待，或去掉 --for"),
+    ),
+    "several_moments": (
+        (
+            "{job} has several moments at {text}",
+            "each has a key of its own: {moments}",
+            "write one of them: --for {first}",
+        ),
+        ("{job} 在 {text} 有多个时刻", "各有自己的键：{moments}", "请写其中一个：--for {first}"),
     ),
     "bad_param": (
         ("--param {text!r} has no name and value", "", "write --param channel=ops"),

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import click
 
-from noonmark.core.model import Query, WorkerInfo
-from noonmark.engine.host import lives_here
+from noonmark.core.model import Query
 from noonmark.explain import render
 from noonmark.explain.why import why as explain
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.acts import number_of
 from noonmark.faces.cli.memories import state_option
 from noonmark.faces.cli.session import Command, Session, session
-from noonmark.ports.clock import SystemClock
 
 
 @click.command(cls=Command)
@@ -55,7 +53,7 @@ def why(ctx: click.Context, job: str | None, at: str | None, key: str | None, oc
                 lang=here.lang,
                 tz=here.zone("") or None,
                 now=here.now,
-                lives=None if here.settings.now else _lives,  # a kernel knows nothing of another time
+                lives=here.lives,
                 witness=here.witness,
             )
             here.emit(render.explanation_json(told), lambda: render.explanation_text(told, unicode=here.unicode))
@@ -68,7 +66,3 @@ def _must_be_of(here: Session, number: int, job: str) -> None:
     rows = here.store.occurrences(Query(ids=(number,)))
     if rows and rows[0].job != job:
         raise problems.Trouble("occurrence_elsewhere", number=number, job=job, other=rows[0].job)
-
-
-def _lives(worker: WorkerInfo) -> bool | None:
-    return lives_here(worker, SystemClock().boot_id())

@@ -75,6 +75,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "worker_ended": ("ended", "已退出"),
     "worker_awake": ("awake", "在线"),
     "worker_no_process": ("killed", "进程已亡"),
+    "worker_silent": ("silent", "无心跳"),
     "worker_gone": ("gone", "失联"),
     "clock_ok": ("ok", "正常"),
     # -- acts
@@ -104,6 +105,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "act_refused": (
         "refused: {names} is {state}, so {act} has nothing to act on. See: noonmark why {names}",
         "已拒绝：{names} 的状态是“{state}”，无法执行 {act}。详见：noonmark why {names}",
+    ),
+    "act_refused_key": (
+        "refused: {names} has the key of {row} and is {state}, so {row} cannot be done as well. See: noonmark why {names}",
+        "已拒绝：{row} 的键由 {names} 持有，其状态是“{state}”，因此 {row} 不能再算完成。详见：noonmark why {names}",
     ),
     "act_refused_job": ("refused: {names} cannot be asked to {act}", "已拒绝：{names} 无法执行 {act}"),
     "what_key": ("key {key}", "键 {key}"),

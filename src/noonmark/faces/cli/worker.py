@@ -70,6 +70,7 @@ def worker(
     SIGTERM or Ctrl-C: take nothing new, let runs finish for --grace, hand the rest back.  A second one stops at once.
     """
     from noonmark.core.durations import parse_duration
+    from noonmark.core.wellformed import check_worker_name
     from noonmark.faces.cli import logs
     from noonmark.faces.cli.apps import load_app
 
@@ -78,6 +79,10 @@ def worker(
         parse_duration(grace)
     except ValueError as error:
         raise problems.Trouble("bad_grace", error=str(error)) from None
+    try:
+        check_worker_name(name)
+    except ValueError as error:
+        raise problems.Trouble("bad_worker_name", error=str(error)) from None
     usual = "debug" if here.settings.verbose else "warning" if here.settings.quiet else "info"
     logs.set_up(
         form=log_format or ("json" if here.settings.json else "text"), level=log_level or usual, zone=here.zone("")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noonmark.core.model import Event, Micros, Occurrence, Renewal, Settled, Settlement
+from noonmark.core.model.quick import quick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,7 @@ class Lease:
     taken_at: Micros  # of a lease that survived a failover: the failover
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leased:
     """``take`` put a row under a new fence; ``lease`` and ``fence`` are what there was before."""
@@ -33,6 +35,7 @@ class Leased:
     fence: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
     """A run was put on record: by ``take`` itself, by a start or by a takeover."""
@@ -46,6 +49,7 @@ class Begun:
     settlement: Settlement | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """A settlement and its answer; ``newest`` (of the standing fences) and ``was_answered`` are of the moment before."""

@@ -6,6 +6,7 @@ A failover may take the cause of a start back; whatever began since must have on
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ CAUSES = frozenset({"failed", "lost", "handed_back", "cancelled"})
 """How an attempt may have ended that is followed by another."""
 EVERY = 4
 """Of the plain successes every so manieth is asked for; of everything else each."""
+_PLACE = re.compile(r"\{\w*\}")
 _WORDS: dict[State, frozenset[str]] = {
     State.SUCCESS: frozenset({"on_time", "caught_up", "taken_over", "marked_done"}),
     State.FAILED_MANUAL: frozenset({"failed", "missed"}),
@@ -54,7 +56,8 @@ class Explain(Watch):
         except Exception as error:
             self.blame("X1", f"why cannot explain r{row.id} of {row.job}: {type(error).__name__}: {error}")
             return
-        if not told.sentence.strip() or "{" in told.sentence:
+        job, _ = self.world.jobs[row.job]  # templates of its own may be quoted as they are
+        if not told.sentence.strip() or set(_PLACE.findall(told.sentence)) - set(_PLACE.findall(repr(job))):
             self.blame("X1", f"why says nothing of r{row.id} of {row.job}: {told.sentence!r}")
         if told.outcome == "unknown" and not self.ground.had_quiet:
             return  # nobody was awake, and nobody came back

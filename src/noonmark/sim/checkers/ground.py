@@ -10,7 +10,6 @@ forgotten.  What was granted, begun or noted ever stays known, for whoever asks 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noonmark.core.model import (
@@ -29,6 +28,7 @@ from noonmark.core.model import (
     Settlement,
     State,
     Taken,
+    changed,
 )
 from noonmark.sim.checkers.events import Begun, Extended, Judged, Lease, Leased
 from noonmark.sim.checkers.rulebook import Rulebook
@@ -269,7 +269,7 @@ class Ground:
             self.facts[fact.name] = fact.value
         if item.event in STARTS and answer.state is State.RUNNING:
             if lease is not None:
-                self.leases[row_id] = replace(lease, until=answer.lease_until, is_run=True)
+                self.leases[row_id] = changed(lease, until=answer.lease_until, is_run=True)
             assert after is not None
             began = Begun(
                 at=call.at,
@@ -296,7 +296,7 @@ class Ground:
             lease = self.leases.get(row_id)
             self.extended.append(Extended(at=call.at, who=worker, renewal=renewal, lease=lease))
             if lease is not None and lease.fence == renewal.fence:
-                self.leases[row_id] = replace(lease, until=call.at + renewal.lease)
+                self.leases[row_id] = changed(lease, until=call.at + renewal.lease)
                 self.ends[(row_id, renewal.fence)] = self._world.clock.boot() + renewal.lease
         ids = tuple(renewal.occurrence_id for renewal in renewals)
         self._see(self._world.cluster.occurrences(Query(ids=ids, after_id=0, limit=EVERYTHING)) if ids else [])

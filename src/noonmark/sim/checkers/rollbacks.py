@@ -57,6 +57,7 @@ class Rollbacks(Watch):
 
     def __init__(self, world: SimWorld, ground: Ground) -> None:
         super().__init__(world, ground)
+        self._is_lossy = world.plan.is_lossy
         self._links: dict[str, int] = {}  # hash of a link -> number of the write that appended it
         self._acknowledged: dict[str, _Told] = {}  # ... that a worker was told of
         self._told: list[_Told] = []  # every write of a worker that was answered
@@ -69,7 +70,7 @@ class Rollbacks(Watch):
     def on_call(self, call: Call) -> None:
         """Remember what was acknowledged and proved, and judge every start."""
         number = self.world.cluster.written
-        if self.world.plan.is_lossy:  # elsewhere nothing can be lost, so nothing need be remembered
+        if self._is_lossy:  # elsewhere nothing can be lost, so nothing need be remembered
             if call.told:
                 self._told.append(_Told(number=number, at=call.at, machine=_machine(call.who)))
             link = call.kwargs.get("link")
@@ -136,9 +137,9 @@ class Rollbacks(Watch):
             self.blame("S13", f"rollback {epoch} was proved, and the fact does not list it")
 
     def _read_release(self, call: Call, number: int) -> None:
-        """A row that was let go, or a whole rollback: which ones, the fact says afterwards."""
+        """A row that was let go or retried, or a whole rollback: which ones, the fact says afterwards."""
         if call.verb == "act":
-            is_release = call.args[1].kind == "release" and call.answer.outcome == "done"
+            is_release = call.args[1].kind in ("release", "retry") and call.answer.outcome == "done"
             if is_release and call.args[1].occurrence_id:
                 self._released[call.args[1].occurrence_id] = number
                 return

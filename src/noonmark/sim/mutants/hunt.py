@@ -1,6 +1,6 @@
 """Let worlds live with one bug until somebody finds it.
 
-Promise: a world with a bug comes to its end within bounds, whatever the bug does to it.
+Promise: a world with a bug comes to its end within bounds, whatever the bug does to it, and at once when it was found.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
 
-from noonmark.core.model import HOUR
+from noonmark.core.model import HOUR, Micros
+from noonmark.sim.checkers import make_checkers
+from noonmark.sim.history import Checker
 from noonmark.sim.mutants.of_acts import ACT_MUTANTS
 from noonmark.sim.mutants.of_engine import ENGINE_MUTANTS
 from noonmark.sim.mutants.of_records import RECORD_MUTANTS
@@ -19,7 +21,8 @@ from noonmark.sim.mutants.of_rules import RULE_MUTANTS
 from noonmark.sim.mutants.of_stores import STORE_MUTANTS
 from noonmark.sim.mutants.plant import Mutant, planted
 from noonmark.sim.plan import draw
-from noonmark.sim.run import run_seed
+from noonmark.sim.run import Outcome, run_plan
+from noonmark.sim.world import SimWorld
 
 MUTANTS: tuple[Mutant, ...] = (
     *STORE_MUTANTS,
@@ -39,6 +42,49 @@ PATIENCE = 40.0
 
 class Stuck(KeyboardInterrupt):
     """The world does not come to its end; no ``except Exception`` of it may hide that."""
+
+
+class Found(Exception):
+    """Something is wrong in this world, and that is all that was asked of it."""
+
+
+class Impatient:
+    """A checker that ends a world at the next step after somebody, or who is waited for, has found something."""
+
+    name = "impatient"
+
+    def __init__(self, world: SimWorld, finder: str) -> None:
+        self._world = world
+        self._finder = finder
+
+    def on_call(self, call: object) -> None:  # noqa: ARG002
+        """End the world if it is time; from here the engine would catch what is raised."""
+        if any(self._finder in ("", each.checker) for each in self._world.history.violations):
+            self._world.after(0, self._end)
+
+    on_effect = on_call
+
+    def _end(self) -> None:
+        raise Found
+
+    def on_failover(self) -> None:
+        """Nothing to see."""
+
+    def at_end(self) -> None:
+        """Nothing to judge."""
+
+
+def run_until_found(seed: int, length: Micros, *, finder: str = "") -> Outcome:
+    """Live through a seed's world, of so many microseconds, until ``finder`` (a checker's name; "" = any) blames it.
+
+    The first violation is the one of the whole world; what would have come after it is left out, and so are the
+    judgements at the end.
+    """
+
+    def make(world: SimWorld) -> list[Checker]:
+        return [*make_checkers(world), Impatient(world, finder)]
+
+    return run_plan(draw(seed, length=length), make)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +133,7 @@ def _first_finding(seed: int, length: int) -> tuple[str, str, str] | None:
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE)
     try:
-        outcome = run_seed(seed, length=length)
+        outcome = run_until_found(seed, length)
     except Stuck:
         return "world", "L1", "it does not come to its end"
     finally:

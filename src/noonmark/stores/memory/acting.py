@@ -180,7 +180,7 @@ def _mark(tables: Tables, wish: Act, now: Micros) -> Acted:
     held_by_another = tables.claim(row)
     if state is State.SUCCESS:
         if held_by_another is not None:
-            return Acted(outcome="refused", ids=(held_by_another,), state=row.state)
+            return Acted(outcome="refused", ids=(held_by_another,), state=tables.rows[held_by_another].state)
         fact = FactWrite(name=f"success:{row.job}:{row.subject}:{row.business_date}", value=True, actor=wish.actor)
         tables.set_fact(fact, now)
     if row.state is State.SKIPPED:

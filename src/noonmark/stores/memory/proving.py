@@ -5,11 +5,9 @@ Rule of the file: a link is compared before anything of its verb is done, and ap
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from noonmark.core import rollback
-from noonmark.core.model import AlertWrite, FactWrite, LedgerLine, Micros
-from noonmark.core.model.rollback import ChainLink, Claim, Epoch, Proof
+from noonmark.core.model import AlertWrite, FactWrite, LedgerLine, Micros, changed
+from noonmark.core.model.rollback import LET_RUN, ChainLink, Claim, Epoch, Proof
 from noonmark.ports.rollback import ChainBroken
 from noonmark.stores.memory.tables import Tables
 
@@ -35,7 +33,7 @@ def append(tables: Tables, link: ChainLink | None, now: Micros) -> None:
     head = tables.writers[link.writer]
     if head.hash != link.before:
         return  # it was appended, and the answer to its request is forgotten by now
-    tables.writers[link.writer] = replace(head, seq=link.seq, hash=link.hash, at=now)
+    tables.writers[link.writer] = changed(head, seq=link.seq, hash=link.hash, at=now)
     kept = tables.links.setdefault(link.writer, {})
     kept[link.seq] = link.hash
     kept.pop(link.seq - rollback.LINKS_KEPT, None)
@@ -81,10 +79,10 @@ def _hold(tables: Tables, before: Micros, now: Micros) -> None:
     for row in tables.open_rows():
         if row.scheduled_for < before:
             tables.change(row.id, gated=True)
-            if row.code == "released":  # what was let go before may have run since
+            if row.code in LET_RUN:  # what a person let run before may have run since
                 tables.change(row.id, code="", detail="{}")
     for name, job in tables.jobs.items():
-        tables.jobs[name] = replace(job, pause_version=rollback.unseen(job.pause_version, now))
+        tables.jobs[name] = changed(job, pause_version=rollback.unseen(job.pause_version, now))
         tables.wakes[f"pause:{name}"] = None
     tables.rules_version = rollback.unseen(tables.rules_version, now)
 

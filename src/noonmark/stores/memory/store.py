@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from noonmark.core import wellformed
@@ -36,6 +35,7 @@ from noonmark.core.model import (
     Taken,
     Tallies,
     WorkerInfo,
+    changed,
 )
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Writer
 from noonmark.ports.archive import Import, Page
@@ -66,6 +66,7 @@ class MemoryStore:
         self._serving = ""
         self._answers: dict[tuple[str, str], tuple[Micros, Any]] = {}
         self._listeners: list[Callable[[], None]] = []
+        self._known_earliest: tuple[int, Micros | None] = (0, None)  # after so many puts
 
     @property
     def url(self) -> str:
@@ -171,7 +172,7 @@ class MemoryStore:
             known = self._tables.workers.get(worker.id)
             started_at = known.started_at if known is not None else worker.started_at or now
             ended_at = now if worker.ended_at is not None else None
-            self._tables.workers[worker.id] = replace(
+            self._tables.workers[worker.id] = changed(
                 worker, started_at=started_at, seen_at=now, until=now + ttl, ended_at=ended_at
             )
             return now
@@ -205,7 +206,7 @@ class MemoryStore:
                 return False
             notes = self._tables.notes.setdefault(occurrence_id, {})
             if note.kind == "progress" or (note.kind, note.name) not in notes:
-                notes[(note.kind, note.name)] = replace(note, fence=fence, at=now)
+                notes[(note.kind, note.name)] = changed(note, fence=fence, at=now)
             return True
 
     # -- the reads ----------------------------------------------------------------------------
@@ -356,7 +357,11 @@ class MemoryStore:
         return answer
 
     def _earliest(self) -> Micros | None:
-        return min((row.due_at for row in self._tables.open_rows() if row.due_at is not None), default=None)
+        puts, earliest = self._known_earliest
+        if puts != self._tables.puts:  # most takes change nothing
+            earliest = min((row.due_at for row in self._tables.open_rows() if row.due_at is not None), default=None)
+            self._known_earliest = self._tables.puts, earliest
+        return earliest
 
     def _forget(self, now: Micros) -> None:
         """Answers are kept for an hour; dicts keep their order, so the old ones are in front."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING, is_end
@@ -29,6 +29,7 @@ from noonmark.core.model import (
     State,
     Verdict,
     WorkerInfo,
+    changed,
 )
 from noonmark.core.model.rollback import Serving, Writer
 from noonmark.ports.archive import Import
@@ -68,11 +69,13 @@ class Tables:
     duplicates_refused: int = 0
     last_seq: int = 0
     last_id: int = 0
+    puts: int = 0  # grows with every row that is kept anew
 
     # -- rows ---------------------------------------------------------------------------------
 
     def put(self, row: Occurrence) -> Occurrence:
         """Keep the row as it is now."""
+        self.puts += 1
         self.rows[row.id] = row
         if is_end(row.state):
             self.open_ids.pop(row.id, None)
@@ -82,7 +85,7 @@ class Tables:
 
     def change(self, row_id: int, **fields: Any) -> Occurrence:
         """Change some fields of a row."""
-        return self.put(replace(self.rows[row_id], **fields))
+        return self.put(changed(self.rows[row_id], **fields))
 
     def open_rows(self) -> Iterable[Occurrence]:
         """Return every row that is not ended."""
@@ -256,7 +259,7 @@ class Tables:
         """Record how the running attempt ended; where none runs (a lost one was looked at) nothing happens."""
         tries = self.attempts.get(row_id)
         if tries and tries[-1].outcome == "running":
-            tries[-1] = replace(tries[-1], outcome=outcome, ended_at=now, error=error)
+            tries[-1] = changed(tries[-1], outcome=outcome, ended_at=now, error=error)
 
     def log(
         self,
@@ -293,7 +296,7 @@ class Tables:
         )
         lines = self.ledger.setdefault(row_id, [])
         if lines and event == "park" and _says_the_same(lines[-1], line):
-            lines[-1] = replace(lines[-1], count=lines[-1].count + 1, last_at=now, checks=checks)
+            lines[-1] = changed(lines[-1], count=lines[-1].count + 1, last_at=now, checks=checks)
         else:
             lines.append(line)
 
@@ -309,7 +312,7 @@ class Tables:
     def close_alerts(self, row_id: int, now: Micros) -> None:
         """Close what is open about a row that a person has dealt with."""
         self.alerts = [
-            replace(alert, updated_at=now, closed_at=now)
+            changed(alert, updated_at=now, closed_at=now)
             if alert.occurrence_id == row_id and alert.closed_at is None
             else alert
             for alert in self.alerts
@@ -327,7 +330,7 @@ class Tables:
         )
         if write.clear:
             if index is not None:
-                self.alerts[index] = replace(self.alerts[index], updated_at=now, closed_at=now)
+                self.alerts[index] = changed(self.alerts[index], updated_at=now, closed_at=now)
             return
         detail = json.dumps(dict(write.detail), ensure_ascii=False)
         if index is None:
@@ -347,7 +350,7 @@ class Tables:
             )
             return
         old = self.alerts[index]
-        self.alerts[index] = replace(
+        self.alerts[index] = changed(
             old,
             level=max(old.level, write.level),
             code=write.code,

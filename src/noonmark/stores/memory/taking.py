@@ -35,7 +35,7 @@ def has_due(tables: Tables, worker: str, limit: int, now: Micros) -> bool:
 
 
 def _due(tables: Tables, worker: str, limit: int, now: Micros) -> list[Occurrence]:
-    due = [row for row in tables.open_rows() if _is_for(row, worker) and row.due_at is not None and row.due_at <= now]
+    due = [row for row in tables.open_rows() if row.due_at is not None and row.due_at <= now and _is_for(row, worker)]
     due.sort(key=lambda row: (row.due_at, row.id))
     chosen: list[Occurrence] = []
     for row in due[:limit]:
@@ -115,10 +115,11 @@ def begin_run(tables: Tables, row: Occurrence, now: Micros) -> Occurrence:
 
 def _bury_workers(tables: Tables, now: Micros) -> None:
     """Cancel what only a worker that is gone could have taken."""
-    gone = {info.id for info in tables.workers.values() if _gone_at(info) <= now}
-    if not gone:
+    bound = [row for row in tables.open_rows() if row.worker]
+    if not bound:
         return
-    for row in tables.open_rows():
+    gone = {info.id for info in tables.workers.values() if _gone_at(info) <= now}
+    for row in bound:
         if row.worker in gone:
             tables.end_attempt(row.id, "cancelled", now)
             tables.end(row.id, State.CANCELLED, now, code="worker_gone", detail="{}")
@@ -128,9 +129,14 @@ def _bury_workers(tables: Tables, now: Micros) -> None:
 def _next_due(tables: Tables, worker: str, now: Micros) -> Micros | None:
     if tables.wakes:
         return now
-    moments = [row.due_at for row in tables.open_rows() if _is_for(row, worker) and row.due_at is not None]
-    others = {row.worker for row in tables.open_rows() if not _is_for(row, worker)}
-    moments += [_gone_at(info) for info in tables.workers.values() if info.id in others]
+    moments, others = [], set()
+    for row in tables.open_rows():
+        if row.worker and not _is_for(row, worker):
+            others.add(row.worker)
+        elif row.due_at is not None:
+            moments.append(row.due_at)
+    if others:
+        moments += [_gone_at(info) for info in tables.workers.values() if info.id in others]
     return min(moments, default=None)
 
 

@@ -210,7 +210,7 @@ def _mark(desk: Desk, wish: Act) -> Acted:
     other = claims.claim_if_free(desk, line)
     if state is State.SUCCESS:
         if other is not None:
-            return Acted(outcome="refused", ids=(other,), state=row.state)
+            return Acted(outcome="refused", ids=(other,), state=State(desk.state_of(other) or "SUCCESS"))
         name = f"success:{row.job}:{row.subject}:{row.business_date}"
         lay(desk, Wanted(written_facts={name}))
         facts.write(desk, name, True, wish.actor)

@@ -54,8 +54,10 @@ _SERVING = (
 _PRUNE = "DELETE FROM ~link WHERE writer = ANY(ARRAY(SELECT id FROM ~writer WHERE at < $1::bigint))"
 _UNHURRIED = "SET LOCAL statement_timeout = 0"
 _GATE = (
-    "UPDATE ~occurrence SET gated = true, detail = CASE code WHEN 'released' THEN '{}' ELSE detail END,"
-    " code = CASE code WHEN 'released' THEN '' ELSE code END WHERE id = ANY(ARRAY(SELECT occurrence_id FROM ~agenda))"
+    "UPDATE ~occurrence SET gated = true,"
+    " detail = CASE WHEN code IN ('released', 'retried') THEN '{}' ELSE detail END,"
+    " code = CASE WHEN code IN ('released', 'retried') THEN '' ELSE code END"
+    " WHERE id = ANY(ARRAY(SELECT occurrence_id FROM ~agenda))"
     " AND scheduled_for < $1::bigint"
 )
 _PAUSES = "UPDATE ~job SET pause_version = greatest(pause_version + 1, $1::bigint)"

@@ -194,11 +194,17 @@ def _mark(tx: Transaction, wish: Act) -> Acted:
     other = ending.claim_if_free(tx, row)
     if state is State.SUCCESS:
         if other is not None:
-            return Acted(outcome="refused", ids=(other,), state=row.state)
+            return Acted(outcome="refused", ids=(other,), state=_state_of(tx, other))
         facts.write(tx, f"success:{row.job}:{row.subject}:{row.business_date}", True, wish.actor)
     # A superseded one would give its key back.
     _end_by(tx, line, state, event, code, wish, "" if row.state is State.SKIPPED else None)
     return Acted(outcome="done", ids=(row.id,), state=state)
+
+
+def _state_of(tx: Transaction, holder: int) -> State:
+    """Return the state of the row that holds a key; a claim outlives its row, once that succeeded."""
+    line = ending.load(tx, holder)
+    return line.row.state if line is not None else State.SUCCESS
 
 
 # --- whole jobs ------------------------------------------------------------------------------------

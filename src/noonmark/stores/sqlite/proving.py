@@ -24,8 +24,8 @@ _APPEND = "UPDATE writer SET seq = ?, hash = ?, at = ? WHERE id = ? AND hash = ?
 _HEAD = "SELECT id, worker, seq, hash, at, epoch, blind, proved_at, proved_for FROM writer"
 _PRUNE = "DELETE FROM link WHERE writer IN (SELECT id FROM writer WHERE at < ?)"
 _GATE = (
-    "UPDATE occurrence SET gated = 1, detail = iif(code = 'released', '{}', detail),"
-    " code = iif(code = 'released', '', code) WHERE id IN (SELECT id FROM occurrence WHERE due_at IS NOT NULL"
+    "UPDATE occurrence SET gated = 1, detail = iif(code IN ('released', 'retried'), '{}', detail),"
+    " code = iif(code IN ('released', 'retried'), '', code) WHERE id IN (SELECT id FROM occurrence WHERE due_at IS NOT NULL"
     " AND scheduled_for < ?)"
 )
 _PAUSES = "UPDATE job SET pause_version = max(pause_version + 1, ?)"

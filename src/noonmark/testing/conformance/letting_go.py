@@ -304,6 +304,18 @@ def what_was_let_go_is_held_again_by_the_next_rollback(harness: Harness) -> None
     assert (row.state, row.code, row.detail, row.gated) == (State.PENDING, "", "{}", True), "it may have run since"
 
 
+def what_a_person_retried_is_held_again_by_the_next_rollback(harness: Harness) -> None:
+    if not _proves(harness):
+        return
+    harness.activate()
+    failed = harness.ended(Event.FAIL_MANUAL)
+    assert harness.act("retry", occurrence_id=failed.id, at=70).outcome == "done"
+    assert harness.row(failed.id).code == "retried"
+    _rolled_back(harness, at=80)
+    row = harness.row(failed.id)
+    assert (row.state, row.code, row.detail, row.gated) == (State.PENDING, "", "{}", True), "it may have run since"
+
+
 # --- what a newer moment stands for, and ran all the same -------------------------------------------
 
 

@@ -163,6 +163,15 @@ def _noise(count: int) -> str:
     return "".join(chr(dice.randrange(0x4E00, 0x9FFF)) for _ in range(count))
 
 
+def _written_out(size: int) -> str:
+    """Text of so many bytes, or up to six fewer, many of whose signs are kept as more bytes than they have in UTF-8."""
+    dice, count = random.Random(size), size // 7
+    return "".join(f"{dice.choice(_HEAVY)}{chr(dice.randrange(0x4E00, 0x9FFF))}" for _ in range(count))
+
+
+_HEAVY = ("\0", "\ue000")
+
+
 def names_are_kept_up_to_their_bytes_and_refused_beyond(harness: Harness) -> None:
     store, fits = harness.store, _noise(INDEX_LIMIT // 3)
     long = f"{fits}城"
@@ -173,6 +182,13 @@ def names_are_kept_up_to_their_bytes_and_refused_beyond(harness: Harness) -> Non
     store.heartbeat(make_worker(fits), LEASE, at=harness.at(0))
     harness.add(harness.caller_row(job=fits, identity="i", worker=fits))
     assert harness.take_one(fits, runnable={fits: LEASE}).job == fits
+    heavy = _written_out(INDEX_LIMIT - 10)
+    store.signal("h", [Fact(name=f"flag:{heavy}", value=True)], at=harness.at(0))
+    assert store.facts([f"flag:{heavy}"])[f"flag:{heavy}"].value is True
+    harness.add(harness.caller_row("heavy", worker=heavy))
+    store.heartbeat(make_worker(heavy), LEASE, at=harness.at(0))
+    _refuses(INDEX_LIMIT, lambda: store.signal("i", [Fact(name=f"{heavy}{heavy[:14]}")], at=harness.at(1)))
+    _refuses(INDEX_LIMIT, lambda: store.heartbeat(make_worker(f"{heavy}{heavy[:14]}"), LEASE, at=harness.at(1)))
     for call in (
         lambda: store.signal("g", [Fact(name=f"flag:{long}", value=True)], at=harness.at(1)),
         lambda: harness.activate(job=long),
@@ -192,3 +208,11 @@ def what_a_row_is_found_by_is_kept_up_to_its_bytes_and_refused_beyond(harness: H
     _refuses(INDEX_LIMIT, lambda: harness.add(replace(row, identity=f"{rest}城")))
     _refuses(INDEX_LIMIT, lambda: harness.add(replace(row, business_date=f"{rest}城")))
     assert len(harness.store.occurrences(Query())) == 1
+    heavy = [_written_out(size) for size in (860, 861, 862)]
+    added = harness.add_one(
+        harness.caller_row("heavy", job=heavy[0], subject=heavy[1], identity=heavy[2], business_date=heavy[2])
+    )
+    act = Act(kind="mark_done", actor="ada", occurrence_id=added)
+    assert harness.store.act(harness.request(), act, at=harness.at(1)).outcome == "done"
+    row = harness.caller_row("c", job=heavy[0], subject=heavy[1])
+    _refuses(INDEX_LIMIT, lambda: harness.add(replace(row, identity=f"{heavy[2]}{heavy[1]}")))

@@ -298,6 +298,17 @@ def marking_done_never_makes_a_second_success_of_a_key(harness: Harness) -> None
     assert harness.row(done.id).state is State.SUCCESS
 
 
+def a_mark_that_another_rows_key_refuses_answers_with_that_row_and_its_state(harness: Harness) -> None:
+    harness.activate()
+    done, failed = harness.ended(Event.SUCCEED, "done", key="k"), harness.ended(Event.FAIL_MANUAL, "failed", key="l")
+    runs = harness.running("runs", key="m")
+    for other, state in ((done, State.SUCCESS), (failed, State.FAILED_MANUAL), (runs, State.RUNNING)):
+        row_id = harness.add_one(harness.series_row(f"b{other.id}", at=60, key=other.key))
+        answer = harness.act("mark_done", occurrence_id=row_id)
+        assert (answer.outcome, answer.ids, answer.state) == ("refused", (other.id,), state)
+        assert harness.row(row_id).state is State.PENDING
+
+
 def marking_skip_ends_a_waiting_row(harness: Harness) -> None:
     row_id = harness.add_one(harness.caller_row(at=60))
     assert harness.act("mark_skip", occurrence_id=row_id).state is State.SKIPPED

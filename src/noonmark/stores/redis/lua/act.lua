@@ -207,7 +207,7 @@ local function mark()
   local other = claim_if_free(row)
   if state == 'SUCCESS' then
     if other then
-      return { 'refused', { other.id }, head[STATE] }
+      return { 'refused', { other.id }, other.head[STATE] }
     end
     local date = cjson.decode(body_of(row))[3]
     write_fact('success:' .. head[JOB] .. ':' .. head[SUBJECT] .. ':' .. date, 'true', actor)

@@ -29,7 +29,7 @@ local function gate(index)
       if rows[id] then
         local head = change(rows[id])
         head[GATED] = 1
-        if head[CODE] == 'released' then
+        if head[CODE] == 'released' or head[CODE] == 'retried' then
           head[CODE], head[DETAIL] = '', '{}'
         end
       end

@@ -1,0 +1,69 @@
+"""What ``verify`` found: how many moments were due, what became of them, and every problem.
+
+Rule of the file: values only; instants are UTC microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from noonmark.core.model import Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that must not be.  ``kind``: twice, missing, overdue, frontier, attempts, early,
+    importing, unreadable."""
+
+    kind: str
+    job: str
+    subject: str = ""
+    at: Micros | None = None
+    key: str = ""
+    occurrence_id: int | None = None
+    seen: str = ""
+    about: str = ""  # the message that tells ``seen`` in people's words, and its arguments
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The proof: how many were due, what became of them, and every problem.  Instants in UTC microseconds."""
+
+    since: Micros
+    until: Micros
+    due: int
+    outcomes: Mapping[str, int]
+    by_job: Mapping[str, Mapping[str, int]]
+    problems: tuple[Problem, ...]
+    workers: int
+    died: int
+    stale_refused: int
+    duplicates_refused: int
+    may_repeat: int = 0  # runs that may repeat what the store lost; those that are known to do so are problems
+
+    def count(self, *kinds: str) -> int:
+        """Return how many problems are of these kinds."""
+        return sum(1 for problem in self.problems if problem.kind in kinds)
+
+    @property
+    def twice(self) -> int:
+        """How many keys have two successes in one generation."""
+        return self.count("twice")
+
+    @property
+    def missing(self) -> int:
+        """How many due moments have no outcome and no reason."""
+        return self.count("missing", "overdue")
+
+    @property
+    def accounted(self) -> int:
+        """How many due moments have an outcome, or a future look with a recorded reason."""
+        return self.due - self.missing
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing ran twice, nothing is unaccounted for and every invariant that was read holds."""
+        return not self.problems
