@@ -19,7 +19,7 @@ from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Sett
 from noonmark.core.model.rollback import LET_RUN, ChainLink, Claim, Epoch, Proof, Receipt, Serving
 from noonmark.engine import witnessing
 from noonmark.engine.statefolder import StateFolder, Witness
-from noonmark.ports.rollback import ChainBroken, Guarded
+from noonmark.ports.rollback import ChainBroken, Guarded, Placed
 from noonmark.ports.store import Capability, Store, StoreUnreachable
 
 ASK_AGAIN: Micros = SECOND // 10
@@ -296,12 +296,13 @@ class ChainedStore:
 
     def _remember(self) -> Witness:
         store: str = self._guard.store_id()
-        before = self._folder.was_elsewhere(self._store.url, store)
+        place = self._store.place if isinstance(self._store, Placed) else self._store.url
+        before = self._folder.was_elsewhere(place, store)
         if before:
             _LOG.warning(
                 "another store lies at %s than the one that the workers of this host knew (%s); what that one held, and "
                 "what was done there, is not known here",
-                self._store.url,
+                place,
                 before,
             )
         witness = self._folder.open(store, self._worker)

@@ -23,6 +23,7 @@ from noonmark.stores.memory import MemoryStore, proving
 from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_worker
 from noonmark.testing.clock import VirtualClock
 from noonmark.testing.world import World
+from noonmark.wiring import open_store
 
 TTL = 30 * SECOND
 
@@ -466,6 +467,45 @@ def test_a_journal_from_before_two_rollbacks_that_are_known_alarms_nobody(
         desk.run(desk.worker("w3", StateFolder(tmp_path)), "w3")
     desk.run(desk.worker("w4", StateFolder(tmp_path)), "w4")
     assert epochs(desk) == [2]
+
+
+def test_two_stores_of_one_relative_path_in_two_folders_are_no_alarm_and_one_made_anew_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk(tmp_path / "state")
+
+    def work(folder: str, name: str = "noonmark.db") -> None:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / folder)
+        store = open_store(f"sqlite:///{name}")
+        worker = desk.worker(store=store, folder=desk.folder)
+        worker.prove()
+        worker.close_memory()
+        store.close()
+
+    for folder in ("one", "two", "one", "two"):
+        work(folder)
+    work("two", "../one/noonmark.db")
+    work("two", str(tmp_path / "one" / "noonmark.db"))
+    assert "another store lies" not in caplog.text
+    (tmp_path / "one" / "noonmark.db").unlink()
+    work("one")
+    assert caplog.text.count("another store lies") == 1
+    assert f"sqlite:///{tmp_path}/one/noonmark.db" in caplog.text
+
+
+def test_what_an_older_worker_wrote_down_about_a_relative_path_is_no_alarm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk(tmp_path / "state")
+    monkeypatch.chdir(tmp_path)
+    store = open_store("sqlite:///noonmark.db")
+    desk.folder.was_elsewhere(store.url, "a store of another folder")
+    worker = desk.worker(store=store, folder=desk.folder)
+    worker.prove()
+    worker.close_memory()
+    store.close()
+    assert "another store lies" not in caplog.text
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["the row survived", "the row is gone as well"])

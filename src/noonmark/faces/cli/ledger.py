@@ -175,6 +175,8 @@ def _text(here: Session, found: Overview, more: Untold) -> str:
             parts.append(here.word("ledger_not_looked_at", jobs=jobs_said))
         if any(epoch.released_at is None for epoch in found.epochs):  # one that holds nothing wants an end, too
             parts.append(here.word("ledger_to_do"))
+        if any(epoch.released_at is None for epoch in found.epochs):
+            parts.append(here.word("ledger_acts"))
     if more.lost:
         parts.append(here.word("ledger_untold", writers=", ".join(more.lost[:SHOWN])))
     if more.unreadable:
