@@ -5,8 +5,9 @@ power cut may cost the newest lines: then the proof is weaker, never wrong.  A f
 worker *blind*: it proves itself while it lives, but not after a restart.
 
 Layout: ``ROOT/STORE/WRITER/`` with ``lock`` (held by the one process that is this writer), ``receipt.json`` (one line,
-overwritten in place) and ``journal.jsonl`` (one line per batch; the older half is ``journal.1.jsonl``).  A line ends in a
-sum over its text, its store and its writer: what was damaged, cut off or put into another's folder says nothing.
+overwritten in place) and ``journal.jsonl`` (one line per batch; the older half is ``journal.1.jsonl``), and beside the
+writers ``over``, one byte for each run that ended over a rollback, so that all writers hear of it.  A line ends in a sum
+over its text, its store and its writer: what was damaged, cut off or put into another's folder says nothing.
 
 Rule of the file: no error leaves it.
 """
@@ -47,6 +48,7 @@ OUTCOME = (
 """The fields of one outcome in a line of the journal, in order."""
 _KEY = OUTCOME.index("key")
 _SUM = ', "sum": "'
+_OVER = "over"
 _HEAD = re.compile(rb'\{"seq": \d+, "hash": "[^"\\]*", "at": (\d+), ')
 """How a line begins (see ``record``): with the moment by which most of them can be passed over."""
 _BEGUN = b'"begun"'
@@ -123,6 +125,8 @@ class Witness:
                 os.close(self._journal)
                 self._journal = None
                 os.replace(self._place / "journal.jsonl", self._place / "journal.1.jsonl")
+            if begun is not None:
+                _count_over(self._place.parent)
 
     def _open_journal(self, place: Path) -> None:
         os.utime(place / "lock")  # the file system's own clock is the one by which its files are old
@@ -203,6 +207,13 @@ class StateFolder:
             if witness is not None:
                 yield witness
 
+    def over_at(self, store: str) -> int:
+        """Return a number that grows when a run of this host has ended over a rollback of the store, and is on record."""
+        try:
+            return 0 if self._root is None else (self._root / store / _OVER).stat().st_size
+        except OSError:
+            return 0
+
     def was_elsewhere(self, url: str, store: str) -> str:
         """Remember which store lies at an address; return the one that lay there before, "" when it is the same."""
         if self._root is None:
@@ -216,6 +227,14 @@ class StateFolder:
         except OSError:
             return ""
         return before if before != store else ""
+
+
+def _count_over(place: Path) -> None:
+    handle = os.open(place / _OVER, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(handle, b".")
+    finally:
+        os.close(handle)
 
 
 def stores(root: Path) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 
 from noonmark.core import rollback
 from noonmark.core.model import SECOND, Event, Job, Manual, Occurrence, Query, State, WorkerInfo
-from noonmark.core.model.rollback import Claim, Proof, Receipt
+from noonmark.core.model.rollback import Claim, Epoch, Proof, Receipt
 from noonmark.engine import mending, witnessing
 from noonmark.engine.chain import ChainedStore
 from noonmark.engine.statefolder import StateFolder, outcomes
@@ -169,6 +169,16 @@ def test_a_restart_finds_the_rollback_that_nobody_lived_through(tmp_path: Path) 
     assert desk.run(again, "w2") == []
     (told,) = outcomes(tmp_path, desk.store.store_id())
     assert (told["key"], told["outcome"]) == ("key:a", "success")
+
+
+def test_a_run_that_was_cancelled_is_in_the_journal_as_cancelled(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    worker = desk.worker(folder=desk.folder)
+    desk.add("a")
+    (row,) = worker.take("t", "w1", limit=10, runnable={"job": LEASE}, look_lease=SECOND).rows
+    assert worker.settle("s", "w1", [make_end(row, Event.CANCEL)])[0].outcome == "applied"
+    (told,) = outcomes(tmp_path, desk.store.store_id())
+    assert (told["key"], told["outcome"]) == ("key:a", "cancelled")
 
 
 def test_the_writers_of_a_host_that_do_not_come_back_are_proved_by_those_that_do(tmp_path: Path) -> None:
@@ -529,6 +539,9 @@ def test_a_run_that_ends_over_a_rollback_is_known_to_have_run(tmp_path: Path, is
     desk.clock.advance(SECOND)
     worker.prove()
     worker.recall()
+    other = desk.worker("w2", folder=desk.folder)
+    other.prove()
+    other.recall()
     desk.clock.advance(5 * SECOND)
     assert [each.outcome for each in worker.settle(desk.request(), "w1", [make_end(run)])] == ["stale"]
     epochs = mending.epochs(desk.store)
@@ -538,7 +551,12 @@ def test_a_run_that_ends_over_a_rollback_is_known_to_have_run(tmp_path: Path, is
     assert [(found.at, found.begun) for found in known.values()] == [(told["at"], run.started_at)]
     desk.add("a")
     again = next(row for row in desk.store.occurrences(Query(job="job")) if row.key == run.key)
-    assert worker.has_run(again), "the worker whose run it was knows it at once"
+    other.take(desk.request(), "w2", limit=0, runnable={"job": LEASE}, look_lease=SECOND)
+    assert not other.has_run(again), "it read the journals before the run had ended"
+    for each, name in ((other, "w2"), (worker, "w1")):
+        desk.add(f"b{name}")
+        assert each.take(desk.request(), name, limit=10, runnable={"job": LEASE}, look_lease=SECOND).rows
+        assert each.has_run(again), "both hear of it before they start anything"
     assert not witnessing.lost_successes([tmp_path], desk.store.store_id(), [replace(epochs[0], detected_at=0)])
 
 
@@ -562,3 +580,14 @@ def test_a_run_that_was_begun_after_a_rollback_and_is_refused_is_no_success_that
     assert [each.outcome for each in worker.settle(desk.request(), "w1", [late])] == ["stale"]
     known = witnessing.lost_successes([tmp_path], desk.store.store_id(), mending.epochs(desk.store))
     assert ("job", run.key) not in known
+
+
+@pytest.mark.parametrize("first", [10, 90])
+def test_of_several_writers_successes_of_a_key_the_last_one_counts(tmp_path: Path, first: int) -> None:
+    memories = [StateFolder(tmp_path).open("s", "w") for _ in range(2)]
+    for at, memory in zip((first, 100 - first), sorted(memories, key=lambda each: each.writer), strict=True):
+        memory.record(1, "h", at, [(7, "mail", "", "l:1", "k", 1, "d", "later", "success", at)])
+        memory.close()
+    epoch = Epoch(number=1, lost_from=0, lost_until=100, detected_at=100)
+    (known,) = witnessing.lost_successes([tmp_path], "s", [epoch]).values()
+    assert (known.at, known.fence) == (90, 90)
