@@ -204,7 +204,7 @@ def test_a_log_in_whose_place_somebody_began_another_one_is_refused(tmp_path: Pa
     _add(store, "kept")
     Path(f"{path}-wal").rename(tmp_path / "away")
     Path(f"{path}-wal").write_bytes(b"")
-    with pytest.raises(StoreUnreachable, match="its log .* was taken away while it was open"):
+    with pytest.raises(StoreUnreachable, match=r"its log .* was taken away while it was open"):
         _add(store, "new")
     Path(f"{path}-wal").unlink()
     (tmp_path / "away").rename(f"{path}-wal")
