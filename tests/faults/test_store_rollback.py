@@ -90,7 +90,7 @@ def test_a_file_moved_into_place_beside_the_old_ones_log_is_refused_by_everybody
     office.send(1, 2, 3)
     office.done(1, 2, 3)
     if not alive:
-        left = {side: Path(f"{file}{side}").read_bytes() for side in ("-wal", "-shm")}
+        left = {side: Path(f"{file}{side}").read_bytes() for side in ("-wal", "-shm", "-pair")}
         inodes = {side: Path(f"{file}{side}").rename(tmp_path / f"left{side}") for side in left}
         office.stop()  # as if it had been killed: its log stays, the very file
         office.desk.close()

@@ -131,3 +131,4 @@ class OpenFile:
         self._is_closed = True
         for link in self._links:
             link.close()
+        pair.forget(self._place)

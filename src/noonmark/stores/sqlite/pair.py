@@ -103,6 +103,14 @@ def note(path: Path) -> Pair:
     return Pair(path=os.path.abspath(path), log=log, inode=_inode(main), log_inode=_inode(log))
 
 
+def forget(path: Path) -> None:
+    """Take the note away where the last one to close the file has taken the log away, so that only the file is left."""
+    main = os.path.realpath(path)
+    if not os.path.exists(f"{main}{LOG}"):
+        with contextlib.suppress(OSError):
+            os.unlink(f"{main}-pair")
+
+
 def _noted(path: Path) -> dict[str, Any]:
     try:
         with open(f"{os.path.realpath(path)}-pair", encoding="utf-8") as file:

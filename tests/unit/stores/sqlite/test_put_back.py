@@ -385,6 +385,15 @@ def test_a_store_that_was_opened_by_a_relative_path_stays_at_its_file_when_the_f
     store.close()
 
 
+def test_of_a_store_that_was_closed_only_the_file_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "noonmark.db"
+    store, other = SqliteStore(path), SqliteStore(path)
+    store.close()
+    assert Path(f"{path}-pair").exists()
+    other.close()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["noonmark.db"]
+
+
 def test_where_no_note_can_be_written_nothing_is_known_and_nothing_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
