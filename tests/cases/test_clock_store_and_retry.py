@@ -95,7 +95,7 @@ def test_a_write_that_is_cut_off_anywhere_leaves_the_old_or_the_new_rules(tmp_pa
     store = SqliteStore(path, synchronous="OFF")
     jobs = [make_job(f"job{n}", trigger=Every(period=HOUR)) for n in range(10)]
     declare(store, jobs, actor="test")
-    store._main._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store._file.main._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     base = path.read_bytes()
     declare(store, [replace(job, reason="a better reason") for job in jobs], actor="test")
     journal = Path(f"{path}-wal").read_bytes()

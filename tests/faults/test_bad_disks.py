@@ -118,7 +118,7 @@ def test_a_worker_whose_disk_fills_says_so_and_what_it_had_done_stays(
         wait_for(lambda: sched.occurrences("big", states=[State.SUCCESS]), what="the first run")
         store = sched.store
         assert isinstance(store, SqliteStore)
-        for link in (store._main, store._urgent):
+        for link in (store._file.main, store._file.urgent):
             connection = link._connection
             connection.pragma("max_page_count", connection.pragma("page_count") + 8)
         with pytest.raises(StoreUnusable, match="the disk is full") as caught:  # noqa: PT012

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -74,6 +75,45 @@ def test_a_blind_worker_repeats_what_its_store_forgot_and_nothing_says_so(office
     office.sent(1, 2, 3, 1, 2, 3)
     assert office.epochs() == ()
     assert office.desk.store.tallies().open_alerts == ()
+
+
+@pytest.mark.parametrize("alive", [True, False], ids=["a worker lives", "the worker was killed"])
+def test_a_file_moved_into_place_beside_the_old_ones_log_is_refused_by_everybody_until_that_is_away(
+    tmp_path: Path, alive: bool
+) -> None:
+    place = SqlitePlace(tmp_path)
+    office = Office(place, tmp_path)
+    file = tmp_path / "noonmark.db"
+    office.send(99, delay="1h")
+    place.keep()
+    office.worker()
+    office.send(1, 2, 3)
+    office.done(1, 2, 3)
+    if not alive:
+        left = {side: Path(f"{file}{side}").read_bytes() for side in ("-wal", "-shm")}
+        inodes = {side: Path(f"{file}{side}").rename(tmp_path / f"left{side}") for side in left}
+        office.stop()  # as if it had been killed: its log stays, the very file
+        office.desk.close()
+        for side, kept in inodes.items():
+            kept.write_bytes(left[side])
+            kept.rename(f"{file}{side}")
+    shutil.copy(tmp_path / "kept.db", tmp_path / "new.db")
+    (tmp_path / "new.db").replace(file)
+    before = file.read_bytes()
+    for command in (("ledger", "show"), ("history", "mail"), ("jobs",)):
+        assert "another file was put in its place" in noonmark(office, *command, code=4)["error"]["what"]
+    assert "another file was put in its place" in json.dumps(noonmark(office, "doctor", code=1))
+    assert file.read_bytes() == before
+    for side in ("-wal", "-shm"):
+        Path(f"{file}{side}").rename(f"{file}{side}.old")
+    office.reopen()
+    if not alive:
+        office.worker()
+    wait_for(lambda: len(office.epochs()) == 1, what="the rollback on record")
+    office.send(4)
+    office.sent(1, 2, 3, 4)
+    assert office.epochs()[0].released_at is None
+    office.close()
 
 
 def test_a_worker_that_remembers_holds_what_its_store_forgot(office: Office) -> None:

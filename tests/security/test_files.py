@@ -42,7 +42,7 @@ def test_a_new_database_and_what_lies_beside_it_are_its_owners_whatever_the_umas
     store.add("r", [make_caller_row("a", at=SECOND)])
     found = {entry.name: mode(entry) for entry in tmp_path.iterdir()}
     store.close()
-    assert set(found) == {"noonmark.db", "noonmark.db-wal", "noonmark.db-shm"}
+    assert set(found) == {"noonmark.db", "noonmark.db-wal", "noonmark.db-shm", "noonmark.db-pair"}
     assert set(found.values()) == {0o600}
     assert not recwarn.list
 
@@ -66,7 +66,7 @@ def test_names_of_strangers_never_become_paths(tmp_path: Path, name: str) -> Non
     store.signal("s", [Fact(name=f"flag:{name}", value=name)])
     store.close()
     assert {entry.name for entry in tmp_path.rglob("*")} <= {
-        "inside", "noonmark.db", "noonmark.db-wal", "noonmark.db-shm",
+        "inside", "noonmark.db", "noonmark.db-wal", "noonmark.db-shm", "noonmark.db-pair",
     }  # fmt: skip
 
 

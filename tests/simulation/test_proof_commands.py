@@ -282,6 +282,30 @@ def test_more_seeds_go_on_where_the_last_run_ended(tmp_path: Path) -> None:
     assert asked[1].startswith(f"{last + 1}-")
 
 
+@pytest.mark.parametrize("more", [(), ("--more", "1")])
+@pytest.mark.parametrize(
+    "line", ['{"asked": "0-4', "[]", "{}", '{"asked": 5}', '{"asked": "x"}', "\x00", "[" * 100_000, "\udcff", ""]
+)
+def test_a_damaged_line_of_the_ledger_is_refused_with_its_place_and_left_as_it_is(
+    line: str, more: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = tmp_path / "seeds.jsonl"
+    book.write_bytes(f'{{"asked": "500-501"}}\n{line}\n'.encode(errors="surrogateescape"))
+    before = book.read_bytes()
+    with pytest.raises(SystemExit) as ended:
+        sim([*(more or ("--seeds", "0")), "--hours", "0.6", "--jobs", "1", "--ledger", str(book)])
+    assert ended.value.code == 2
+    assert f"{book}:2 is no line of a ledger of seeds" in capsys.readouterr().err
+    assert book.read_bytes() == before
+
+
+def test_a_run_is_a_line_of_its_own_where_the_last_one_does_not_end(tmp_path: Path) -> None:
+    book = tmp_path / "seeds.jsonl"
+    book.write_text('{"asked": "500-501"}', encoding="utf-8")
+    assert sim(["--more", "1", "--hours", "0.6", "--jobs", "1", "--ledger", str(book)]) == 0
+    assert [json.loads(line)["asked"][:3] for line in book.read_text(encoding="utf-8").splitlines()] == ["500", "502"]
+
+
 def test_small_is_a_depth(capsys: pytest.CaptureFixture[str]) -> None:
     assert exhaustive(["one-key", "--depth", "2", "--calm-every", "0"]) == 0
     assert "depth 2" in (said := capsys.readouterr().out)

@@ -215,6 +215,15 @@ STORE: tuple[Reason, ...] = (
         level=2,
     ),
     reason(
+        "importing",
+        "An import knows that this ran, but was stopped before it was marked as done; it does not run.",
+        "导入得知它已运行过，但在标记完成之前被中断；它不会运行。",
+        (
+            "Run the import again: noonmark ledger import FILE --go",
+            "重新导入：noonmark ledger import FILE --go",
+        ),
+    ),
+    reason(
         "held_rollback",
         "Held: the store lost what it held[ between {from:moment} and {until:moment}], and this may have run in it.",
         "已扣住：存储丢失了[ {from:moment} 至 {until:moment} 的]数据，它可能已在其间运行过。",
@@ -230,11 +239,12 @@ STORE: tuple[Reason, ...] = (
         "store_rolled_back",
         (
             "The store went back in time: what it held[ between {from:moment} and {until:moment}] is gone[, as writer "
-            "{writer} proved]. What may have run in it is held for a person."
+            "{writer} proved]. What may have run in it is held for a person. What people did in it (cancels, pauses, flags, "
+            "rules) is gone, too: do it again."
         ),
         (
             "存储发生回退：[{from:moment} 至 {until:moment} 的]数据已丢失[（由写入者 {writer} 证实）]。"
-            "其间可能运行过的工作已扣住，等待人工处理。"
+            "其间可能运行过的工作已扣住，等待人工处理。其间人做的事（取消、暂停、标志、规则）也丢了：请重做。"
         ),
         LEDGER,
         level=3,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from noonmark.core.file_errors_zh import FILE_ERRORS
 from noonmark.core.lock_errors_zh import LOCK_ERRORS
 from noonmark.core.rule_errors_zh import RULE_ERRORS
 from noonmark.core.server_errors_zh import SERVER_ERRORS
@@ -353,7 +354,7 @@ _ERRORS: tuple[tuple[str, str], ...] = (
 
 @lru_cache(maxsize=1)
 def _compiled() -> tuple[tuple[re.Pattern[str], str], ...]:
-    known = (*RULE_ERRORS, *_ERRORS, *SERVER_ERRORS, *LOCK_ERRORS)
+    known = (*RULE_ERRORS, *_ERRORS, *SERVER_ERRORS, *LOCK_ERRORS, *FILE_ERRORS)
     return tuple((re.compile(pattern, re.DOTALL), chinese) for pattern, chinese in known)
 
 

@@ -13,9 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from noonmark.core.lifecycle import next_state
-from noonmark.core.model import Act, Event, Micros, Occurrence, State
+from noonmark.core.model import Act, Event, Micros, Occurrence, State, Verdict
 from noonmark.core.model.rollback import Epoch
 from noonmark.core.rollback import epochs_of, to_plain
+
+MISSED_SKIPPED = "missed_skipped"
+"""Code of a moment that ``missed: skip`` passed over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +106,15 @@ def is_ours_to_end(row: Occurrence) -> bool:
 
 def marked(row: Occurrence, event: Event) -> State | None:
     """Return the state to which a person's mark leads, None where it cannot be: a run's end is its holder's to say."""
-    if not is_ours_to_end(row):
+    if not is_ours_to_end(row) or (row.state is State.SKIPPED and not is_passed_over(row)):
         return None
     return next_state(row.state, event)
+
+
+def is_passed_over(row: Occurrence) -> bool:
+    """Return True for one moment that the catch-up rules passed over: it may be known to have run.
+
+    A record of a whole range has no key: it is no moment.
+    """
+    is_missed = row.verdict == Verdict.SKIP_SUPERSEDED or row.code == MISSED_SKIPPED
+    return row.state is State.SKIPPED and is_missed and row.key != ""

@@ -35,6 +35,7 @@ from noonmark.core.model import (
 )
 from noonmark.core.series import frontier_rows, subjects
 from noonmark.engine.leaving import Left, left_behind
+from noonmark.engine.passing import free_frontier
 from noonmark.ports.store import Store
 
 BATCH = 500
@@ -155,7 +156,9 @@ def _missing(store: Store, job: Job, row: JobRow, worker: str) -> Activation | N
     floor = store.now() if own and newest is None else row.effective_at  # a worker's series begins with the worker
     after = max(floor, newest or floor)
     wanted = frontier_rows(job, after, revision=row.revision, worker=own)
-    frontiers = tuple(new for new in wanted if (new.subject, new.worker) not in there)
+    lacking = [new for new in wanted if (new.subject, new.worker) not in there]
+    # Behind a moment that an import or a person brought in there may be some that nobody knows: none is left out.
+    frontiers = tuple(new for each in lacking if (new := free_frontier(store, job, each)) is not None)
     if not frontiers:
         return None
     return _change(job, row.digest, row.revision, row.effective_at, frontiers, rule=row.rule)
@@ -169,14 +172,20 @@ def _frontiers_of(job: Job, worker: str) -> list[tuple[str, str]]:
 
 
 def _newest(store: Store, job: Job, worker: str, revision: int) -> Micros | None:
-    subject = worker or None
-    newest = store.occurrences(Query(job=job.name, subject=subject, limit=20))
-    moments = [
-        found.range_until or found.scheduled_for
-        for found in newest
-        if found.origin == "schedule" and not (found.worker and found.frontier and found.revision < revision)
-    ]
-    return max(moments, default=None)
+    """Return how far the series went by itself; what an import made belongs to no revision of the rule."""
+    query = Query(job=job.name, subject=worker or None, limit=20)
+    while page := store.occurrences(query):
+        moments = [
+            found.range_until or found.scheduled_for
+            for found in page
+            if found.origin == "schedule"
+            and found.revision
+            and not (found.worker and found.frontier and found.revision < revision)
+        ]
+        if moments or len(page) < query.limit or worker:
+            return max(moments, default=None)
+        query = replace(query, scheduled_until=page[-1].scheduled_for, limit=BATCH)
+    return None
 
 
 def _activation(

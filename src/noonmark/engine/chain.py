@@ -19,14 +19,19 @@ from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Sett
 from noonmark.core.model.rollback import LET_RUN, ChainLink, Claim, Epoch, Proof, Receipt, Serving
 from noonmark.engine import witnessing
 from noonmark.engine.statefolder import StateFolder, Witness
-from noonmark.ports.rollback import ChainBroken, Guarded
+from noonmark.ports.rollback import ChainBroken, Guarded, Placed
 from noonmark.ports.store import Capability, Store, StoreUnreachable
 
 ASK_AGAIN: Micros = SECOND // 10
 """While others are waited for: how often they are asked about."""
 PROOFS_BORNE = 5
 SENT_REMEMBERED = 64
-_OUTCOMES = {Event.SUCCEED: "success", Event.FAIL_RETRY: "failed", Event.FAIL_MANUAL: "failed_manual"}
+_OUTCOMES = {
+    Event.SUCCEED: "success",
+    Event.FAIL_RETRY: "failed",
+    Event.FAIL_MANUAL: "failed_manual",
+    Event.CANCEL: witnessing.CANCELLED,
+}
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -72,6 +77,7 @@ class ChainedStore:
         self._proved_at: Micros = 0
         self._rolled_back = False
         self._unreleased: tuple[Epoch, ...] = ()
+        self._over_at = 0
         self._lost: witnessing.Known = {}  # what ran in those, as the journals of this host have it
         self._sent: dict[str, ChainLink] = {}  # by request: a repeat goes with the link of the first time
 
@@ -106,9 +112,19 @@ class ChainedStore:
         fact = self._store.facts([rollback.FACT])[rollback.FACT]
         unreleased = tuple(epoch for epoch in rollback.epochs_of(fact.value) if epoch.released_at is None)
         if self._proves and self._folder.root is not None and unreleased != self._unreleased:
-            self._lost = witnessing.lost_successes([self._folder.root], self._guard.store_id(), unreleased)
             self._unreleased = unreleased
+            self._read_journals(self._guard.store_id())
         return rollback.lost_until(fact)
+
+    def _read_journals(self, store: str) -> None:
+        assert self._folder.root is not None, "asked only of workers that have one"
+        self._over_at = self._folder.over_at(store)  # before the lines: what comes meanwhile is read again
+        self._lost = witnessing.lost_successes([self._folder.root], store, self._unreleased)
+
+    def _listen(self) -> None:
+        """While a rollback is open: hear of runs of this machine that have ended over it since the journals were read."""
+        if self._unreleased and self._folder.over_at(self._receipt.store) != self._over_at:
+            self._read_journals(self._receipt.store)
 
     def has_run(self, row: Occurrence) -> bool:
         """True for a row whose key succeeded in what the store lost, unless a person has let it run."""
@@ -142,6 +158,8 @@ class ChainedStore:
                 continue
             if any(not row.looking for row in taken.rows):
                 self._acknowledge(link, taken.now)
+            if taken.rows:
+                self._listen()
             return taken
         raise StoreUnreachable("the chain of this worker kept breaking; it asks again")
 
@@ -252,14 +270,7 @@ class ChainedStore:
                 outcomes.append(said)
             elif answer.outcome == "stale" and row.started_at is not None and row.started_at < last:
                 self._witness.record(link.seq, link.hash, at, [said], begun=row.started_at)
-                if item.event is Event.SUCCEED and row.key and self._unreleased:
-                    self._lost = {**self._lost, (row.job, row.key): self._over(row, item.fence, at)}
         self._witness.record(link.seq, link.hash, at, outcomes)
-
-    def _over(self, row: Occurrence, fence: int, at: Micros) -> witnessing.Witnessed:
-        assert self._witness is not None
-        writer = self._witness.writer
-        return witnessing.Witnessed(writer=writer, occurrence=row.id, fence=fence, at=at, begun=row.started_at)
 
     # -- proving ------------------------------------------------------------------------------------
 
@@ -290,12 +301,13 @@ class ChainedStore:
 
     def _remember(self) -> Witness:
         store: str = self._guard.store_id()
-        before = self._folder.was_elsewhere(self._store.url, store)
+        place = self._store.place if isinstance(self._store, Placed) else self._store.url
+        before = self._folder.was_elsewhere(place, store)
         if before:
             _LOG.warning(
                 "another store lies at %s than the one that the workers of this host knew (%s); what that one held, and "
                 "what was done there, is not known here",
-                self._store.url,
+                place,
                 before,
             )
         witness = self._folder.open(store, self._worker)

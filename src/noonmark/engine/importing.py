@@ -1,7 +1,8 @@
 """The outcomes of another ledger, or of the workers' journals, entered into a store; and those of a store, to be written.
 
 Promises: an import never overwrites a SUCCESS (I6), and what it marks as done says where it comes from; what a trial run
-says is what is done, as long as nobody else acts in between; it may be repeated.
+says is what is done, as long as nobody else acts in between; it may be repeated, and one that was stopped is ended by
+repeating it.  A series goes on behind what was entered, and no moment that nobody knows of is left out (I13).
 
 Rule of the file: only verbs of the port; every change is a person's act, one transaction each.
 """
@@ -15,9 +16,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from noonmark.core import releasing
+from noonmark.core import releasing, series
 from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING
-from noonmark.core.model import DAY, Act, Micros, NewOccurrence, Occurrence, Query, State
+from noonmark.core.model import DAY, Act, Job, JobRow, Micros, NewOccurrence, Occurrence, Origin, Query, State
+from noonmark.engine import passing
 from noonmark.engine.exports import SUCCESS, Outcome
 from noonmark.ports.store import Store
 
@@ -57,8 +59,7 @@ class Step:
 
     ``what``: ``mark`` (the row is there, or one that was asked for with its key, and becomes SUCCESS) · ``make`` (it is
     not, and is made) · ``there`` (SUCCESS already) · ``twice`` (SUCCESS by another run of that key, so it ran twice) ·
-    ``kept`` (it, or the row that has its key, ended otherwise, runs, is next of its series or was asked for again on
-    purpose) · ``no_success``.
+    ``kept`` (it, or the row that has its key, ended otherwise, runs or was asked for again on purpose) · ``no_success``.
     """
 
     what: str
@@ -78,6 +79,10 @@ class Importer:
         self._store = store
         self._origin = origin
         self._done: Container[int] = ()  # hashes of what would stand as SUCCESS by now: identities and keys
+        self._rules: dict[str, tuple[Job, JobRow] | None] = {}
+        self._upto: dict[
+            tuple[str, str], Micros
+        ] = {}  # the last moment of each series of which it is known that it ran
 
     def plan(self, outcomes: Iterable[Outcome]) -> Counter[str]:
         """Return how many outcomes would end how; nothing is written."""
@@ -90,7 +95,20 @@ class Importer:
 
     def carry_out(self, outcomes: Iterable[Outcome], new_request: Callable[[], str], *, actor: str) -> Counter[str]:
         """Enter the outcomes, and return how many ended how (``kept``: somebody else was faster, too)."""
-        return Counter(self._carried_out(self._step(outcome), new_request, actor) for outcome in outcomes)
+        counts: Counter[str] = Counter()
+        next_of_series: list[Outcome] = []  # last, so that no row of a moment is raised that the file has, too
+        for outcome in outcomes:
+            step = self._step(outcome)
+            if step.what == "mark" and step.row is not None and _carries_series(step.row):
+                next_of_series.append(outcome)
+            else:
+                counts[self._carried_out(step, new_request, actor)] += 1
+        for outcome in next_of_series:
+            counts[self._carried_out(self._step(outcome), new_request, actor)] += 1
+        for (job, subject), until in self._upto.items():
+            passing.pass_by(self._store, job, subject, until, new_request, actor=actor)
+        self._upto.clear()
+        return counts
 
     # -- what is to be done -------------------------------------------------------------------------------
 
@@ -123,7 +141,8 @@ class Importer:
     def _for_known(self, outcome: Outcome, row: Occurrence) -> tuple[str, Occurrence | None]:
         if row.state is State.SUCCESS:
             return "twice" if _is_another_run(outcome, row) else "there", row
-        if not (_is_open(row) or (row.state is State.FAILED_MANUAL and not row.frontier and not row.holder)):
+        is_failed = row.state is State.FAILED_MANUAL and not row.frontier and not row.holder
+        if not (_is_open(row) or is_failed or releasing.is_passed_over(row) or self._can_be_overtaken(row)):
             return "kept", row
         if row.claimed:
             return "mark", row
@@ -148,18 +167,48 @@ class Importer:
         holder = self._store.facts([name])[name].value
         return next(iter(self._store.occurrences(Query(ids=(int(holder["occurrence_id"]),)))), None) if holder else None
 
+    # -- the series ----
+
+    def _can_be_overtaken(self, row: Occurrence) -> bool:
+        """Return True for the next row of a series that can go on without it."""
+        is_next = row.frontier and row.state is State.PENDING and not row.holder and not row.worker
+        return is_next and self._rule_of(row.job) is not None
+
+    def _rule_of(self, name: str) -> tuple[Job, JobRow] | None:
+        if name not in self._rules:
+            if len(self._rules) >= PAGE:
+                self._rules.clear()
+            self._rules[name] = passing.series_of(self._store, name)
+        return self._rules[name]
+
+    def _note_moment(self, outcome: Outcome) -> None:
+        """Remember how far a series is known, where the rule in force yields that moment."""
+        found = self._rule_of(outcome.job) if outcome.origin is Origin.SCHEDULE else None
+        if found is None:
+            return
+        at = outcome.scheduled_for
+        if any(each.identity == outcome.identity for each in series.moments_between(found[0], at - 1, at, limit=1)):
+            name = outcome.job, outcome.subject
+            self._upto[name] = max(at, self._upto.get(name, at))
+
     # -- doing it -------------------------------------------------------------------------------------------
 
     def _carried_out(self, step: Step, new_request: Callable[[], str], actor: str) -> str:
+        if step.what in ("mark", "make", "there"):
+            self._note_moment(step.outcome)
         if step.what not in ("mark", "make"):
             return step.what
-        outcome, store, row_id = step.outcome, self._store, step.row.id if step.row is not None else 0
+        outcome, store, row = step.outcome, self._store, step.row
         reason = f"imported: done as r{outcome.occurrence} at fence {outcome.fence}, as {self._source(outcome)} has it"
-        if step.row is None:
+        if row is None:
             added = store.add(new_request(), [_row_for(store, outcome, actor, reason)])[0]
             if added.outcome == "duplicate_key":
                 return "kept"
             row_id = added.id
+        else:
+            row_id = row.id
+            if _carries_series(row) and not passing.overtake(store, row, new_request(), actor=actor):
+                return "kept"
         acted = store.act(new_request(), Act(kind="mark_done", actor=actor, reason=reason, occurrence_id=row_id))
         return step.what if acted.outcome in ("done", "already_done") else "kept"
 
@@ -168,9 +217,13 @@ class Importer:
         return f"{source} of store {self._origin}"
 
 
+def _carries_series(row: Occurrence) -> bool:
+    return row.frontier and not releasing.is_let_be(row)
+
+
 def _is_open(row: Occurrence) -> bool:
     """Return True for a row that waits or is held, under no lease, and does not carry its series on."""
-    if row.holder or (row.frontier and not releasing.is_let_be(row)):
+    if row.holder or _carries_series(row):
         return False
     is_held = row.state is State.RUNNING and row.code == "held_rollback"
     return is_held or row.state in (State.PENDING, State.FAILED_RETRYING)
@@ -215,4 +268,5 @@ def _row_for(store: Store, outcome: Outcome, actor: str, reason: str) -> NewOccu
         claim=True,
         actor=actor,
         note=reason,
+        code=passing.HALFWAY,
     )

@@ -81,14 +81,15 @@ def _leave(job: Job, known: JobRow, frontiers: Iterable[Occurrence], until: Micr
         if is_part := len(adds) >= limit:
             break  # the next round finds these rows as they are
         step = catchup.leave(job, row, until, revision=known.revision, limit=limit - len(adds))
-        passed.append(_passed(row, step.decision))
+        passed.append(passed_of(row, step.decision))
         adds += step.adds
         if is_part := any(new.frontier for new in step.adds):
             break
     return Left(passed=tuple(passed), adds=tuple(adds), is_part=is_part)
 
 
-def _passed(row: Occurrence, decision: Decision | None) -> Passed:
+def passed_of(row: Occurrence, decision: Decision | None) -> Passed:
+    """Return what becomes of a frontier row that is left: it ends by the decision, or (None) is still wanted."""
     if decision is None:
         return Passed(occurrence_id=row.id, fence=row.fence)
     return Passed(

@@ -5,8 +5,9 @@ power cut may cost the newest lines: then the proof is weaker, never wrong.  A f
 worker *blind*: it proves itself while it lives, but not after a restart.
 
 Layout: ``ROOT/STORE/WRITER/`` with ``lock`` (held by the one process that is this writer), ``receipt.json`` (one line,
-overwritten in place) and ``journal.jsonl`` (one line per batch; the older half is ``journal.1.jsonl``).  A line ends in a
-sum over its text, its store and its writer: what was damaged, cut off or put into another's folder says nothing.
+overwritten in place) and ``journal.jsonl`` (one line per batch; the older half is ``journal.1.jsonl``), and beside the
+writers ``over``, one byte for each run that ended over a rollback, so that all writers hear of it.  A line ends in a sum
+over its text, its store and its writer: what was damaged, cut off or put into another's folder says nothing.
 
 Rule of the file: no error leaves it.
 """
@@ -18,14 +19,16 @@ import hashlib
 import json
 import logging
 import os
+import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from noonmark.core.model import Micros
 from noonmark.core.model.rollback import Receipt
+from noonmark.engine import lines
 
 try:
     import fcntl
@@ -43,7 +46,12 @@ OUTCOME = (
     "occurrence", "job", "subject", "identity", "key", "scheduled_for", "business_date", "origin", "outcome", "fence",
 )  # fmt: skip
 """The fields of one outcome in a line of the journal, in order."""
+_KEY = OUTCOME.index("key")
 _SUM = ', "sum": "'
+_OVER = "over"
+_HEAD = re.compile(rb'\{"seq": \d+, "hash": "[^"\\]*", "at": (\d+), ')
+"""How a line begins (see ``record``): with the moment by which most of them can be passed over."""
+_BEGUN = b'"begun"'
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -92,7 +100,7 @@ class Witness:
             if self._receipt_file is None:
                 self._receipt_file = os.open(self._place / "receipt.json", os.O_RDWR | os.O_CREAT, 0o600)
             text = json.dumps(asdict(receipt), separators=(",", ":")).ljust(RECEIPT_WIDTH - 1) + "\n"
-            os.pwrite(self._receipt_file, text.encode(), 0)
+            lines.overwrite(self._receipt_file, text.encode())
 
     def record(
         self, seq: int, hash_: str, at: Micros, outcomes: Sequence[Sequence[Any]], *, begun: Micros | None = None
@@ -112,11 +120,13 @@ class Witness:
             # ASCII: twice as fast
             line = {"seq": seq, "hash": hash_, "at": at, "epoch": epoch, "outcomes": outcomes}
             text = json.dumps(line if begun is None else {**line, "begun": begun})
-            self._written += os.write(self._journal, f"{_sealed(self._place, text)}\n".encode("ascii"))
+            self._written += lines.append(self._journal, f"{_sealed(self._place, text)}\n".encode("ascii"))
             if self._written > JOURNAL_HALF:
                 os.close(self._journal)
                 self._journal = None
                 os.replace(self._place / "journal.jsonl", self._place / "journal.1.jsonl")
+            if begun is not None:
+                _count_over(self._place.parent)
 
     def _open_journal(self, place: Path) -> None:
         os.utime(place / "lock")  # the file system's own clock is the one by which its files are old
@@ -127,8 +137,6 @@ class Witness:
                     (place / name).unlink()
         self._journal = os.open(place / "journal.jsonl", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._written = os.fstat(self._journal).st_size
-        if self._written and os.pread(self._journal, 1, self._written - 1) != b"\n":
-            self._written += os.write(self._journal, b"\n")  # a line that was cut off shall not spoil the next one
 
     @contextlib.contextmanager
     def _trying(self) -> Iterator[None]:
@@ -199,6 +207,13 @@ class StateFolder:
             if witness is not None:
                 yield witness
 
+    def over_at(self, store: str) -> int:
+        """Return a number that grows when a run of this host has ended over a rollback of the store, and is on record."""
+        try:
+            return 0 if self._root is None else (self._root / store / _OVER).stat().st_size
+        except OSError:
+            return 0
+
     def was_elsewhere(self, url: str, store: str) -> str:
         """Remember which store lies at an address; return the one that lay there before, "" when it is the same."""
         if self._root is None:
@@ -214,6 +229,14 @@ class StateFolder:
         return before if before != store else ""
 
 
+def _count_over(place: Path) -> None:
+    handle = os.open(place / _OVER, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(handle, b".")
+    finally:
+        os.close(handle)
+
+
 def stores(root: Path) -> list[str]:
     """Return the stores of which a folder remembers anything, the one that was written to last first."""
     written: dict[str, float] = {}
@@ -224,13 +247,29 @@ def stores(root: Path) -> list[str]:
     return sorted(written, key=lambda store: (-written[store], store))
 
 
-def outcomes(root: Path, store: str, on_damage: Callable[[str], object] = lambda _: None) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought:
+    """What of the journals is asked for, so that the rest need not be understood.
+
+    ``after`` (exclusive) and ``until``: when it was acknowledged, store time in UTC microseconds; a run that ended over a
+    rollback counts whenever that was.  ``keys`` None: whatever the key.
+    """
+
+    after: Micros
+    until: Micros
+    keys: frozenset[str] | None = None
+
+
+def outcomes(
+    root: Path, store: str, on_damage: Callable[[str], object] = lambda _: None, sought: Sought | None = None
+) -> Iterator[dict[str, Any]]:
     """Yield what the journals of a host have about a store, writer by writer, oldest first.
 
     Args:
         root: the state folder.
         store: its id.
         on_damage: is told each line that is not as it was written, as FILE:LINE; it says nothing.
+        sought: leave out what is not asked for; of damage only in what might have been is told then.
 
     Yields:
         The fields, the writer, ``seq`` and ``at`` of its line; ``begun`` where the run ended over a rollback.
@@ -241,25 +280,40 @@ def outcomes(root: Path, store: str, on_damage: Callable[[str], object] = lambda
             path = writer / name
             if not path.exists():
                 continue
-            with path.open(encoding="utf-8", errors="replace") as lines:
-                for number, text in enumerate(lines, 1):
-                    told = _told(writer, text)
-                    if told is None:
-                        on_damage(f"{path}:{number}")
-                    else:
-                        yield from told
+            for number, text in _texts(path, sought):
+                told = _told(writer, text.decode("utf-8", "replace"), sought)
+                if told is None:
+                    on_damage(f"{path}:{number}")
+                else:
+                    yield from told
 
 
-def _told(place: Path, text: str) -> list[dict[str, Any]] | None:
+def _texts(path: Path, sought: Sought | None) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines that may say what is sought; one whose head is none we cannot pass over."""
+    if sought is not None and sought.keys is not None and len(sought.keys) <= lines.FEW:
+        yield from lines.holding(path, {json.dumps(key).encode() for key in sought.keys})
+        return
+    for number, text, head in lines.matching(path, _HEAD):
+        if sought is None or head is None or _is_sought(int(head[1]), text, sought):
+            yield number, text
+
+
+def _is_sought(at: Micros, text: bytes, sought: Sought) -> bool:
+    return at > sought.after and (at <= sought.until or _BEGUN in text)
+
+
+def _told(place: Path, text: str, sought: Sought | None) -> list[dict[str, Any]] | None:
     if not text.strip():
         return []
+    keys = None if sought is None else sought.keys
     try:
         line = _unsealed(place, text)
         said = {"writer": place.name, "seq": line["seq"], "at": line["at"]}
         if "begun" in line:
             said["begun"] = line["begun"]
-        return [{**dict(zip(OUTCOME, each, strict=True)), **said} for each in line["outcomes"]]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        wanted = line["outcomes"] if keys is None else [each for each in line["outcomes"] if each[_KEY] in keys]
+        return [{**dict(zip(OUTCOME, each, strict=True)), **said} for each in wanted]
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         return None
 
 
@@ -335,8 +389,8 @@ def _last_in_journal(place: Path) -> Receipt | None:
     """
     for name in ("journal.jsonl", "journal.1.jsonl"):
         found: Receipt | None = None
-        with contextlib.suppress(OSError), (place / name).open(encoding="utf-8", errors="replace") as lines:
-            for text in lines:
+        with contextlib.suppress(OSError), (place / name).open(encoding="utf-8", errors="replace") as journal:
+            for text in journal:
                 with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
                     line = _unsealed(place, text)
                     said = {field: line[field] for field in ("epoch", "seq", "hash", "at")}

@@ -8,17 +8,19 @@ Rule of the file: reads only, files and store alike.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from noonmark.core import rollback
-from noonmark.core.model import Micros
+from noonmark.core.model import Micros, Occurrence, Query
 from noonmark.core.model.rollback import Epoch, Receipt, Writer
 from noonmark.engine import statefolder
 from noonmark.engine.exports import SUCCESS
+from noonmark.engine.statefolder import Sought
 from noonmark.ports.rollback import Guarded
 from noonmark.ports.store import Capability, Store
 
@@ -39,8 +41,17 @@ class Witnessed:
 
 Known: TypeAlias = Mapping[tuple[str, str], Witnessed]
 """The successes by job and key."""
-Witness: TypeAlias = Callable[[Sequence[Epoch]], Known]
+CANCELLED = "cancelled"
+"""Outcome of a run that ended because a person had asked it to."""
 _LOG = logging.getLogger("noonmark.engine")
+
+
+class Witness(Protocol):
+    """Says which successes were lost in rollbacks, of these keys or (None) of all."""
+
+    def __call__(self, epochs: Sequence[Epoch], keys: Collection[str] | None = None, /) -> Known:
+        """Return the last lost success of each key."""
+        ...
 
 
 def log_damage(place: str) -> None:
@@ -50,29 +61,67 @@ def log_damage(place: str) -> None:
 
 def witness(roots: Iterable[Path], store: str, on_damage: Callable[[str], object] = log_damage) -> Witness:
     """Return who can say what the journals in state folders have about a store."""
-    return lambda epochs: lost_successes(roots, store, epochs, on_damage)
+    return lambda epochs, keys=None: lost_successes(roots, store, epochs, on_damage, keys=keys)
 
 
 def lost_successes(
-    roots: Iterable[Path], store: str, epochs: Sequence[Epoch], on_damage: Callable[[str], object] = log_damage
+    roots: Iterable[Path],
+    store: str,
+    epochs: Sequence[Epoch],
+    on_damage: Callable[[str], object] = log_damage,
+    *,
+    keys: Collection[str] | None = None,
 ) -> Known:
     """Return the last success of each key that the journals have in the lost ranges.
+
+    A journal has tens of megabytes, and a rollback stays on record when it is over, so only what may be meant is read.
 
     Args:
         roots: the state folders.
         store: its id.
         epochs: the rollbacks.
         on_damage: is told each line that cannot be believed, as FILE:LINE.
+        keys: only these; None: all.
     """
     found: dict[tuple[str, str], Witnessed] = {}
-    for root in roots if epochs else ():
+    if not epochs or (keys is not None and not keys):
+        return found
+    sought = Sought(
+        after=min(epoch.lost_from for epoch in epochs),
+        until=max(epoch.lost_until for epoch in epochs),
+        keys=None if keys is None else frozenset(keys),
+    )
+    for root in roots:
         try:
-            for told in statefolder.outcomes(root, store, on_damage):
+            for told in statefolder.outcomes(root, store, on_damage, sought):
                 if told["outcome"] == SUCCESS and told["key"] and _is_lost(told["at"], told.get("begun"), epochs):
                     _keep_last(found, told)
         except OSError:  # another user's folder: then less is known
             continue
     return found
+
+
+def cancelled_again_open(
+    roots: Iterable[Path], store: Store, epochs: Sequence[Epoch], on_damage: Callable[[str], object] = log_damage
+) -> tuple[Occurrence, ...]:
+    """Return the open rows of keys whose run was cancelled in a lost range that is not let go, as far as journals know.
+
+    A cancel of what had not started is in no journal: no worker had a hand in it.
+    """
+    last: dict[tuple[str, str], tuple[Micros, str]] = {}
+    held = [epoch for epoch in epochs if epoch.released_at is None]
+    name = cast("Guarded", store).store_id() if held and Capability.PROVES in store.capabilities else ""
+    for root in roots if name else ():
+        with contextlib.suppress(OSError):
+            for told in statefolder.outcomes(root, name, on_damage):
+                if told["key"] and _is_lost(told["at"], told.get("begun"), held):
+                    name_of = str(told["job"]), str(told["key"])
+                    last[name_of] = max(last.get(name_of, (0, "")), (told["at"], str(told["outcome"])))
+    found = []
+    for (job, key), (_, outcome) in last.items():
+        if outcome == CANCELLED:
+            found += store.occurrences(Query(job=job, key=key, open_only=True, limit=1))
+    return tuple(found)
 
 
 def _keep_last(found: dict[tuple[str, str], Witnessed], told: Mapping[str, Any]) -> None:

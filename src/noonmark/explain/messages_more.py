@@ -73,6 +73,11 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
     "problem_frontier": ("frontier (I13)", "前沿行 (I13)"),
     "problem_attempts": ("too many attempts (I7)", "尝试次数过多 (I7)"),
     "problem_early": ("before its rule (I8)", "早于规则生效 (I8)"),
+    "problem_importing": ("import stopped halfway", "导入中途停止"),
+    "problem_seen_importing": (
+        "it ran, by the journals, and is not marked as done; run the import again",
+        "日志表明它运行过，但尚未标记为完成；请重新导入",
+    ),
     "problem_unreadable": ("rule unreadable", "规则无法读取"),
     "problem_seen_unreadable": ("revision {revision} of its rule cannot be read", "规则的修订 {revision} 无法读取"),
     "problem_seen_frontier": ("{count} open frontier rows, 1 wanted", "有 {count} 个未结束的前沿行，应为 1 个"),

@@ -14,7 +14,8 @@ from noonmark.core.model import Micros
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that must not be.  ``kind``: twice, missing, overdue, frontier, attempts, early, unreadable."""
+    """One thing that must not be.  ``kind``: twice, missing, overdue, frontier, attempts, early,
+    importing, unreadable."""
 
     kind: str
     job: str

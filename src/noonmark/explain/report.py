@@ -23,6 +23,7 @@ _KINDS = {
     "frontier": "problem_frontier",
     "attempts": "problem_attempts",
     "early": "problem_early",
+    "importing": "problem_importing",
     "unreadable": "problem_unreadable",
 }
 _DUPLICATE = "refused_duplicate"

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from noonmark.core.decide import LATE_AFTER
 from noonmark.core.model import SECOND, Attempt, State
+from noonmark.engine.passing import HALFWAY
 from noonmark.explain.awake import alive_with, asleep_at
 from noonmark.explain.endings import by_person, cancelled, failed, missed, refused, skipped
 from noonmark.explain.explanation import Scene, Telling
@@ -244,6 +245,8 @@ def waiting(scene: Scene) -> Telling:
     if scene.row.state is State.RUNNING:  # its lease is over, and a rollback holds it
         return running(scene)
     row, voice = scene.row, scene.voice
+    if row.code == HALFWAY:  # nobody looks at it before the import goes on
+        return Telling(sentence=voice.reason(row.code, row.detail))
     due = row.due_at if row.due_at is not None else scene.now
     waits = scene.waits
     count = sum(line.count for line in waits)

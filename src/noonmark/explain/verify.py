@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from noonmark.core import rollback, series
 from noonmark.core.model import (
@@ -35,8 +34,8 @@ from noonmark.explain import repeats
 from noonmark.explain.awake import awake_spans
 from noonmark.explain.expected import Promise, Reign, promises, reigns, worker_promises
 from noonmark.explain.find import read_rule
-from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
+from noonmark.explain.problems import half_imported, problem_of, told
 from noonmark.explain.processes import Lives, as_known, processes
 from noonmark.explain.proof import Problem as Problem
 from noonmark.explain.proof import Report as Report
@@ -154,7 +153,7 @@ def _read(
         frontiers=frontiers,
         jobs=jobs,
         epochs=epochs,
-        known=witness(epochs) if witness is not None and epochs else {},
+        known=witness(epochs, {row.key for row in rows if row.started_at}) if witness is not None and epochs else {},
     )
 
 
@@ -167,10 +166,11 @@ def _prove(store: Store, reading: _Reading, since: Micros, until: Micros) -> Non
     _repeats(reading)
     _attempts(reading, revisions)
     _frontiers(reading)
+    reading.problems += half_imported(reading.rows)
     for reign in ruled:
         if reign.job is None and reign.row.rule:  # an ended job has no rule, and promises nothing
             reading.problems.append(
-                _told("unreadable", reign.row.name, "problem_seen_unreadable", revision=reign.row.revision)
+                told("unreadable", reign.row.name, "problem_seen_unreadable", revision=reign.row.revision)
             )
 
 
@@ -228,7 +228,7 @@ def _account(reading: _Reading, expected: list[Promise]) -> None:
         if row.id in promised or row.verdict == Verdict.SKIP_SUPERSEDED:
             continue
         if row.origin is Origin.SCHEDULE and row.scheduled_for <= first_rule.get(row.job, row.scheduled_for - 1):
-            reading.problems.append(_problem("early", row))
+            reading.problems.append(problem_of("early", row))
         _judge(reading, row)
 
 
@@ -241,7 +241,7 @@ def _on_time(reading: _Reading, row: Occurrence) -> None:
     if row.state not in OPEN_STATES or row.due_at is None or row.code in EXCUSED_CODES:
         return
     if row.due_at <= reading.now - OVERDUE_AFTER and _somebody(reading, row.job, row.due_at):
-        problem = _problem("overdue", row)
+        problem = problem_of("overdue", row)
         if problem not in reading.problems:
             reading.problems.append(problem)
 
@@ -276,13 +276,13 @@ def _no_twins(store: Store, reading: _Reading) -> None:
         other = seen.setdefault((row.key, row.generation), row)
         if other is not row and row.key:
             reading.problems.append(
-                _problem("twice", row, "problem_seen_rows", first=f"r{other.id}", second=f"r{row.id}")
+                problem_of("twice", row, "problem_seen_rows", first=f"r{other.id}", second=f"r{row.id}")
             )
         if row.attempt > 1 or row.lost:
             story = store.story(row.id)
             wins = [attempt for attempt in story.attempts if attempt.outcome == "success"] if story else []
             if len(wins) > 1:
-                reading.problems.append(_problem("twice", row, "problem_seen_wins", fences=_fences(story, wins)))
+                reading.problems.append(problem_of("twice", row, "problem_seen_wins", fences=_fences(story, wins)))
 
 
 def _repeats(reading: _Reading) -> None:
@@ -292,7 +292,7 @@ def _repeats(reading: _Reading) -> None:
     known, reading.may_repeat = repeats.among(reading.rows, wanted, reading.epochs, reading.known)
     for row, lost in known:
         rows = {"first": f"r{lost.occurrence}", "second": f"r{row.id}"}
-        reading.problems.append(_problem("twice", row, "problem_seen_lost", writer=lost.writer, **rows))
+        reading.problems.append(problem_of("twice", row, "problem_seen_lost", writer=lost.writer, **rows))
 
 
 def _attempts(reading: _Reading, revisions: Iterable[JobRow]) -> None:
@@ -305,7 +305,7 @@ def _attempts(reading: _Reading, revisions: Iterable[JobRow]) -> None:
     for row in reading.rows:
         if row.job in allowed and row.attempt > allowed[row.job]:
             reading.problems.append(
-                _problem("attempts", row, "problem_seen_attempts", attempt=row.attempt, allowed=allowed[row.job])
+                problem_of("attempts", row, "problem_seen_attempts", attempt=row.attempt, allowed=allowed[row.job])
             )
 
 
@@ -319,7 +319,7 @@ def _frontiers(reading: _Reading) -> None:
             count = len(reading.frontiers.get((name, subject), ()))
             if count == 1 or (count == 0 and series.next_moment(job, max(reading.now, job_row.effective_at)) is None):
                 continue
-            reading.problems.append(_told("frontier", name, "problem_seen_frontier", subject=subject, count=count))
+            reading.problems.append(told("frontier", name, "problem_seen_frontier", subject=subject, count=count))
 
 
 def _subjects(reading: _Reading, job: Job) -> list[str]:
@@ -337,28 +337,10 @@ def _in_range(ranges: Iterable[Occurrence], at: Micros) -> bool:
     return any(row.scheduled_for <= at <= (row.range_until or row.scheduled_for) for row in ranges)
 
 
-def _told(kind: str, job: str, about: str, *, subject: str = "", **args: Any) -> Problem:
-    return Problem(kind=kind, job=job, subject=subject, seen=message(about, "en", **args), about=about, args=args)
-
-
 def _fences(story: Story | None, wins: Sequence[Attempt]) -> str:
     """Tell fences by their place among the attempts, as ``why`` does."""
     attempts = sorted(attempt.fence for attempt in story.attempts) if story is not None else []
     return ", ".join(f"fence #{attempts.index(win.fence) + 1}" for win in wins)
-
-
-def _problem(kind: str, row: Occurrence, about: str = "", **args: Any) -> Problem:
-    return Problem(
-        kind=kind,
-        job=row.job,
-        subject=row.subject,
-        at=row.scheduled_for,
-        key=row.key,
-        occurrence_id=row.id,
-        seen=message(about, "en", **args) if about else row.state.value,
-        about=about,
-        args=args,
-    )
 
 
 def _name(problem: Problem) -> tuple[object, ...]:

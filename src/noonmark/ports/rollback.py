@@ -14,7 +14,7 @@ Rule of the file: what is absent is judged by ``core.rollback.judge`` and by nob
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from noonmark.core.model import Micros
 from noonmark.core.model.rollback import Claim, Proof, Writer
@@ -53,4 +53,14 @@ class Guarded(Protocol):
 
     def writers(self) -> list[Writer]:
         """Read every writer, the one that proved itself last first."""
+        ...
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """What a store offers whose URL means something else in another folder."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, as a URL that means the same in every folder."""
         ...

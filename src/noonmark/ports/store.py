@@ -216,7 +216,9 @@ class Store(Protocol):
         mark_done: ``refused`` where another row has the key; the answer is of that row then, and of its state.
         mark_*: where ``epochs`` is given, refused as a release of the row is.  A row with code held_rollback that nobody
         holds can be marked or cancelled at once, RUNNING or frontier (it was looked at, so nothing comes after it) or not;
-        every other run is its holder's to end, every other frontier its first look's.
+        every other run is its holder's to end, every other frontier its first look's.  mark_done is heard of a moment that
+        catch-up passed over (skip_superseded, missed_skipped), too, for it may have run: it takes its key back, or is
+        ``refused`` where another has it.
 
         cancel by key finds every open row with it, and an unknown key is held by a new CANCELLED row; a RUNNING row is
         asked (``requested``), a frontier too, which ends at its first look (ADR 0012); SUCCESS answers ``already_done``.

@@ -19,7 +19,7 @@ from noonmark.sim.asking import HOURS, Numbers, Team, hours, jobs, numbers, proc
 from noonmark.sim.plan import draw
 from noonmark.sim.report import Report, story
 from noonmark.sim.run import Outcome, run_seed
-from noonmark.sim.seedbook import commit, new_seeds, write
+from noonmark.sim.seedbook import check, commit, new_seeds, write
 from noonmark.sim.shrink import shrink
 
 SEEDS = "0-499"
@@ -102,6 +102,8 @@ def _chosen(parser: argparse.ArgumentParser, asked: argparse.Namespace, length: 
         parser.error(f"--ledger: there is no folder {asked.ledger.parent}")
     if asked.ledger is not None and asked.ledger.is_dir():
         parser.error(f"--ledger: {asked.ledger} is a folder, not a file")
+    if asked.ledger is not None:
+        _check_ledger(parser, asked.ledger)
     if asked.more is not None:
         if asked.ledger is None:
             parser.error("--more needs --ledger FILE: the seeds after its last are taken")
@@ -116,6 +118,13 @@ def _chosen(parser: argparse.ArgumentParser, asked: argparse.Namespace, length: 
         if not chosen:
             parser.error(f"--lossy: of the seeds {seeds.text} none has a store that loses writes; ask for more")
     return seeds.text + (" lossy" if asked.lossy else ""), chosen
+
+
+def _check_ledger(parser: argparse.ArgumentParser, ledger: Path) -> None:
+    try:
+        check(ledger)
+    except ValueError as error:
+        parser.error(f"--ledger: {error}")
 
 
 def _replay(parser: argparse.ArgumentParser, asked: argparse.Namespace, length: Micros) -> int:

@@ -5,6 +5,7 @@ Rule of the file: a line names no machine and no path.
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 from collections.abc import Iterator
@@ -39,6 +40,8 @@ def write(book: Path, report: Report, *, seeds: str, hours: float) -> None:
     made_of = commit() + ("+" if _is_changed(book) else "")
     line = {"commit": made_of, "asked": seeds, "world_hours": hours, **report.as_json()}
     with book.open("a", encoding="utf-8") as file:
+        if book.stat().st_size and not book.read_bytes().endswith(b"\n"):
+            file.write("\n")
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
@@ -53,11 +56,31 @@ def new_seeds(book: Path, *, scheduler_hours: float, length: Micros) -> list[int
     return found
 
 
+def check(book: Path) -> None:
+    """Read a ledger through, if there is one.
+
+    Raises:
+        ValueError: it cannot be read, or a line of it is none of ours; the message begins with FILE:LINE.
+    """
+    for _ in _last_of_each(book):
+        pass
+
+
 def _last_of_each(book: Path) -> Iterator[int]:
-    if not book.exists():
+    try:
+        lines = book.read_bytes().splitlines()
+    except FileNotFoundError:
         return
-    for line in book.read_text(encoding="utf-8").splitlines():
-        yield max(numbers(json.loads(line)["asked"].removesuffix(" lossy")).all)
+    except OSError as error:
+        raise ValueError(f"{book} cannot be read: {error.strerror}") from error
+    for number, line in enumerate(lines, 1):
+        try:
+            last = max(numbers(json.loads(line)["asked"].removesuffix(" lossy")).all)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, argparse.ArgumentTypeError) as error:
+            raise ValueError(
+                f"{book}:{number} is no line of a ledger of seeds; mend the line, or name another file"
+            ) from error
+        yield last
 
 
 def _is_changed(book: Path) -> bool:

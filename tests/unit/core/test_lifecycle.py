@@ -24,7 +24,7 @@ RUNNING         . R . M R S F M P C . S . . . P
 FAILED_RETRYING R F . M . . . . . C . S K . . P
 FAILED_MANUAL   . . . . . . . . . C P S K C . .
 SUCCESS         . . . . . . . . . . . . . . . .
-SKIPPED         . . . . . . . . . . . . . . P .
+SKIPPED         . . . . . . . . . . . S . . P .
 CANCELLED       . . . . . . . . . . . . . . . .
 """
 LETTERS = {
@@ -72,8 +72,10 @@ def test_only_a_person_takes_a_failed_row_up_again() -> None:
     assert [event for event in Event if next_state(MANUAL, event) in OPEN_STATES] == [Event.RETRY]
 
 
-def test_a_skipped_row_opens_again_only_when_a_revision_yields_it_again() -> None:
-    assert [event for event in Event if next_state(SKIPPED, event) is not None] == [Event.REOPEN]
+def test_a_skipped_row_opens_again_only_by_a_revision_and_is_done_only_by_a_persons_word() -> None:
+    steps = [event for event in Event if next_state(SKIPPED, event) is not None]
+    assert steps == [Event.MARK_DONE, Event.REOPEN]
+    assert next_state(SKIPPED, Event.MARK_DONE) is SUCCESS
 
 
 def test_what_was_wanted_never_ends_skipped_by_itself_once_it_started() -> None:

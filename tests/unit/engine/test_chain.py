@@ -14,7 +14,7 @@ import pytest
 
 from noonmark.core import rollback
 from noonmark.core.model import SECOND, Event, Job, Manual, Occurrence, Query, State, WorkerInfo
-from noonmark.core.model.rollback import Claim, Proof, Receipt
+from noonmark.core.model.rollback import Claim, Epoch, Proof, Receipt
 from noonmark.engine import mending, witnessing
 from noonmark.engine.chain import ChainedStore
 from noonmark.engine.statefolder import StateFolder, outcomes
@@ -23,6 +23,7 @@ from noonmark.stores.memory import MemoryStore, proving
 from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_worker
 from noonmark.testing.clock import VirtualClock
 from noonmark.testing.world import World
+from noonmark.wiring import open_store
 
 TTL = 30 * SECOND
 
@@ -168,6 +169,16 @@ def test_a_restart_finds_the_rollback_that_nobody_lived_through(tmp_path: Path) 
     assert desk.run(again, "w2") == []
     (told,) = outcomes(tmp_path, desk.store.store_id())
     assert (told["key"], told["outcome"]) == ("key:a", "success")
+
+
+def test_a_run_that_was_cancelled_is_in_the_journal_as_cancelled(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    worker = desk.worker(folder=desk.folder)
+    desk.add("a")
+    (row,) = worker.take("t", "w1", limit=10, runnable={"job": LEASE}, look_lease=SECOND).rows
+    assert worker.settle("s", "w1", [make_end(row, Event.CANCEL)])[0].outcome == "applied"
+    (told,) = outcomes(tmp_path, desk.store.store_id())
+    assert (told["key"], told["outcome"]) == ("key:a", "cancelled")
 
 
 def test_the_writers_of_a_host_that_do_not_come_back_are_proved_by_those_that_do(tmp_path: Path) -> None:
@@ -468,6 +479,45 @@ def test_a_journal_from_before_two_rollbacks_that_are_known_alarms_nobody(
     assert epochs(desk) == [2]
 
 
+def test_two_stores_of_one_relative_path_in_two_folders_are_no_alarm_and_one_made_anew_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk(tmp_path / "state")
+
+    def work(folder: str, name: str = "noonmark.db") -> None:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / folder)
+        store = open_store(f"sqlite:///{name}")
+        worker = desk.worker(store=store, folder=desk.folder)
+        worker.prove()
+        worker.close_memory()
+        store.close()
+
+    for folder in ("one", "two", "one", "two"):
+        work(folder)
+    work("two", "../one/noonmark.db")
+    work("two", str(tmp_path / "one" / "noonmark.db"))
+    assert "another store lies" not in caplog.text
+    (tmp_path / "one" / "noonmark.db").unlink()
+    work("one")
+    assert caplog.text.count("another store lies") == 1
+    assert f"sqlite:///{tmp_path}/one/noonmark.db" in caplog.text
+
+
+def test_what_an_older_worker_wrote_down_about_a_relative_path_is_no_alarm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk(tmp_path / "state")
+    monkeypatch.chdir(tmp_path)
+    store = open_store("sqlite:///noonmark.db")
+    desk.folder.was_elsewhere(store.url, "a store of another folder")
+    worker = desk.worker(store=store, folder=desk.folder)
+    worker.prove()
+    worker.close_memory()
+    store.close()
+    assert "another store lies" not in caplog.text
+
+
 @pytest.mark.parametrize("is_new", [False, True], ids=["the row survived", "the row is gone as well"])
 def test_a_run_that_ends_over_a_rollback_is_known_to_have_run(tmp_path: Path, is_new: bool) -> None:
     desk = Desk(tmp_path)
@@ -489,6 +539,9 @@ def test_a_run_that_ends_over_a_rollback_is_known_to_have_run(tmp_path: Path, is
     desk.clock.advance(SECOND)
     worker.prove()
     worker.recall()
+    other = desk.worker("w2", folder=desk.folder)
+    other.prove()
+    other.recall()
     desk.clock.advance(5 * SECOND)
     assert [each.outcome for each in worker.settle(desk.request(), "w1", [make_end(run)])] == ["stale"]
     epochs = mending.epochs(desk.store)
@@ -498,7 +551,12 @@ def test_a_run_that_ends_over_a_rollback_is_known_to_have_run(tmp_path: Path, is
     assert [(found.at, found.begun) for found in known.values()] == [(told["at"], run.started_at)]
     desk.add("a")
     again = next(row for row in desk.store.occurrences(Query(job="job")) if row.key == run.key)
-    assert worker.has_run(again), "the worker whose run it was knows it at once"
+    other.take(desk.request(), "w2", limit=0, runnable={"job": LEASE}, look_lease=SECOND)
+    assert not other.has_run(again), "it read the journals before the run had ended"
+    for each, name in ((other, "w2"), (worker, "w1")):
+        desk.add(f"b{name}")
+        assert each.take(desk.request(), name, limit=10, runnable={"job": LEASE}, look_lease=SECOND).rows
+        assert each.has_run(again), "both hear of it before they start anything"
     assert not witnessing.lost_successes([tmp_path], desk.store.store_id(), [replace(epochs[0], detected_at=0)])
 
 
@@ -522,3 +580,14 @@ def test_a_run_that_was_begun_after_a_rollback_and_is_refused_is_no_success_that
     assert [each.outcome for each in worker.settle(desk.request(), "w1", [late])] == ["stale"]
     known = witnessing.lost_successes([tmp_path], desk.store.store_id(), mending.epochs(desk.store))
     assert ("job", run.key) not in known
+
+
+@pytest.mark.parametrize("first", [10, 90])
+def test_of_several_writers_successes_of_a_key_the_last_one_counts(tmp_path: Path, first: int) -> None:
+    memories = [StateFolder(tmp_path).open("s", "w") for _ in range(2)]
+    for at, memory in zip((first, 100 - first), sorted(memories, key=lambda each: each.writer), strict=True):
+        memory.record(1, "h", at, [(7, "mail", "", "l:1", "k", 1, "d", "later", "success", at)])
+        memory.close()
+    epoch = Epoch(number=1, lost_from=0, lost_until=100, detected_at=100)
+    (known,) = witnessing.lost_successes([tmp_path], "s", [epoch]).values()
+    assert (known.at, known.fence) == (90, 90)

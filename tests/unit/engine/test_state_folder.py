@@ -95,6 +95,62 @@ def test_a_line_that_was_cut_off_does_not_spoil_the_next_one(tmp_path: Path) -> 
     assert damaged == [f"{journal}:1"]
 
 
+def test_what_was_cut_off_while_the_journal_is_open_swallows_no_later_outcome(tmp_path: Path) -> None:
+    witness = StateFolder(tmp_path).open("s", "w1")
+    witness.record(4, "h4", 50, [OUTCOME])
+    journal = tmp_path / "s" / witness.writer / "journal.jsonl"
+    os.truncate(journal, journal.stat().st_size - 20)
+    witness.record(5, "h5", 60, [OUTCOME])
+    witness.record(6, "h6", 70, [OUTCOME])
+    witness.close()
+    assert [told["seq"] for told in outcomes(tmp_path, "s")] == [5, 6]
+
+
+def test_a_line_and_a_receipt_that_the_disk_takes_in_pieces_are_written_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, pwrite = os.write, os.pwrite
+    monkeypatch.setattr(os, "write", lambda handle, text: write(handle, bytes(text)[:7]))
+    monkeypatch.setattr(os, "pwrite", lambda handle, text, at: pwrite(handle, bytes(text)[:7], at))
+    witness = StateFolder(tmp_path).open("s", "w1")
+    witness.keep(kept(witness.writer))
+    witness.record(4, "h4", 50, [OUTCOME])
+    witness.record(5, "h5", 60, [OUTCOME])
+    witness.close()
+    damaged: list[str] = []
+    assert [told["seq"] for told in outcomes(tmp_path, "s", damaged.append)] == [4, 5]
+    assert not damaged
+    ((_, receipt, trouble),) = receipts(tmp_path, "s")
+    assert (receipt, trouble) == (kept(witness.writer), "")
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_line_is_told_and_costs_only_that_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    witness = StateFolder(tmp_path).open("s", "w1")
+    witness.record(4, "h4", 50, [OUTCOME])
+    write = os.write
+    taken = iter([30])
+
+    def fill(handle: int, text: bytes) -> int:
+        for length in taken:
+            return write(handle, bytes(text)[:length])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", fill)
+    witness.record(5, "h5", 60, [OUTCOME])
+    assert witness.is_blind
+    assert "No space left on device" in caplog.text
+    monkeypatch.undo()
+    witness.close()
+    again = StateFolder(tmp_path).open("s", "w2")
+    again.record(6, "h6", 70, [OUTCOME])
+    again.close()
+    damaged: list[str] = []
+    assert [told["seq"] for told in outcomes(tmp_path, "s", damaged.append)] == [4, 6]
+    assert len(damaged) == 1
+
+
 @pytest.mark.parametrize(
     "change",
     [

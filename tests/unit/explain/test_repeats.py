@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,8 +69,8 @@ class Shop:
     def release(self) -> None:
         assert mending.release(self.store, self.desk.request, actor="ada", reason="looked") is not None
 
-    def witness(self, epochs: Sequence[Epoch]) -> Known:
-        return witness([self.folder], self.store.store_id())(epochs)
+    def witness(self, epochs: Sequence[Epoch], keys: Collection[str] | None = None, /) -> Known:
+        return witness([self.folder], self.store.store_id())(epochs, keys)
 
     def why(self, row: Occurrence, lang: str = "en") -> Explanation:
         return why(self.store, occurrence_id=row.id, lang=lang, tz="UTC", witness=self.witness)

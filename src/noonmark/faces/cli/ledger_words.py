@@ -83,6 +83,26 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
             "再放行其余：noonmark ledger release --as run|done --reason 原因"
         ),
     ),
+    "ledger_acts": (
+        (
+            "What people did in that time is gone, too, and no journal has it: cancels, pauses, resumes, retries, marks,\n"
+            "flags, changes of rules, work that was asked for. Look, and do it again: noonmark jobs, flags, next, show"
+        ),
+        (
+            "那段时间里人做的事也丢了，日志里没有：取消、暂停、恢复、重试、标记、标志、规则的改动、人工提出的运行。\n"
+            "请查看并重做：noonmark jobs、flags、next、show"
+        ),
+    ),
+    "ledger_cancelled": (
+        (
+            "Cancelled while they ran in that time, as a journal here knows, and open again: {rows}\n"
+            "If that still holds:     noonmark cancel {first} --reason WHY"
+        ),
+        (
+            "据这里的日志，那段时间里运行中被取消、现在又未结束的：{rows}\n"
+            "若仍要取消：noonmark cancel {first} --reason 原因"
+        ),
+    ),
     "ledger_let_run": (
         "{rows} held rows may run now; each start says that it may be a repeat.",
         "{rows} 个被扣住的触发现在可以运行；每次启动都会注明可能是重复。",
@@ -115,10 +135,10 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
     "ledger_there": ("{count} are SUCCESS here already", "{count} 个在此处已是 SUCCESS"),
     "ledger_kept": (
         (
-            "{count} are kept as they are: the row, or the one that has their key, ended otherwise, is running, is the next "
-            "of its series or was asked for again on purpose"
+            "{count} are kept as they are: the row, or the one that has their key, ended otherwise, is running, is "
+            "looked at just now or was asked for again on purpose"
         ),
-        "{count} 个保持原样：该行或持有其键的那一行以其他方式结束、正在运行、是系列的下一个，或被有意再次请求",
+        "{count} 个保持原样：该行或持有其键的那一行以其他方式结束、正在运行、正被查看，或被有意再次请求",
     ),
     "ledger_no_success": ("{count} are no successes and are left out", "{count} 个不是成功，忽略"),
     "ledger_nothing_in": ("The ledger holds no outcome.", "账本中没有结果。"),

@@ -183,6 +183,8 @@ def _mark(tables: Tables, wish: Act, now: Micros) -> Acted:
             return Acted(outcome="refused", ids=(held_by_another,), state=tables.rows[held_by_another].state)
         fact = FactWrite(name=f"success:{row.job}:{row.subject}:{row.business_date}", value=True, actor=wish.actor)
         tables.set_fact(fact, now)
+    if row.state is State.SKIPPED:
+        row = tables.change(row.id, verdict="")  # else its end would give the key back
     _end_by(tables, row, state, event, code, wish, now)
     return Acted(outcome="done", ids=(row.id,), state=state)
 

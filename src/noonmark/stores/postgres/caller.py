@@ -8,7 +8,7 @@ delivers it at the commit, and drops it at a rollback.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import psycopg
@@ -67,9 +67,23 @@ def _read_as_ever(cursor: psycopg.RawCursor[Any]) -> None:
     cursor.adapters.register_dumper(str, psycopg.adapters.get_dumper(str, PyFormat.TEXT))
 
 
+class Ours:
+    """Knows the name of the store that is open, which may be made anew under us; asks for it only when it seems to be."""
+
+    def __init__(self, ask: Callable[[], str]) -> None:
+        self._ask = ask
+        self._name = ask()
+
+    def __call__(self, name: str) -> bool:
+        """Return True when a store of this name is the one that is open."""
+        if name != self._name:
+            self._name = self._ask()
+        return name == self._name
+
+
 def add_within(
     address: Address,
-    store_id: str,
+    is_ours: Ours,
     connection: object,
     request_id: str,
     rows: Sequence[NewOccurrence],
@@ -84,7 +98,7 @@ def add_within(
     _check(raw)
     guest = Guest(address, raw)
     try:
-        _check_database(guest, store_id)
+        _check_database(guest, is_ours)
         return _add(guest, f"add:{request_id}", rows, fixed)
     except psycopg.errors.ReadOnlySqlTransaction as error:
         raise ValueError(
@@ -168,12 +182,12 @@ def _check(raw: Any) -> None:
         )
 
 
-def _check_database(guest: Guest, store_id: str) -> None:
+def _check_database(guest: Guest, is_ours: Ours) -> None:
     address = guest.address
     [[(table,)]] = guest.ask((_SAME, (f"{address.prefix}meta",)))
     if table is not None:
         [[(found,)]] = guest.ask((_STORE_ID, ()))
-        if found == store_id:
+        if is_ours(str(found)):
             return
     raise ValueError(
         f"conn leads to another database than {address.shown}: the schema {address.schema} of this store is not there; "

@@ -38,7 +38,7 @@ _LINK = "SELECT hash FROM ~link WHERE writer = $1::text AND slot = $2::integer A
 _BEAT = "SELECT seen_at FROM ~worker WHERE id = $1::text"
 _REST = (
     f"SELECT {_IDENTITY}, (SELECT coalesce(max(seen_at), 0) FROM ~worker),"
-    " (SELECT value FROM ~meta WHERE name = 'serving')"
+    " (SELECT value FROM ~meta WHERE name = 'serving'), (SELECT value FROM ~meta WHERE name = 'store_id')"
 )
 _FACT = "SELECT value FROM ~fact WHERE name = $1::text"
 _KEEP = (
@@ -94,16 +94,16 @@ def append(tx: Transaction, link: ChainLink | None) -> None:
         tx.later(_APPEND, link.writer, link.seq, link.hash, tx.now, link.before, slot)
 
 
-def prove(session: Session, store: str, claim: Claim, fixed: Micros | None) -> Proof:
+def prove(session: Session, claim: Claim, fixed: Micros | None) -> Proof:
     """Judge a claim and act on it."""
     try:
-        return _prove(session, store, claim, fixed, alone=False)
+        return _prove(session, claim, fixed, alone=False)
     except _Alone:
         session.drop_transaction()
-        return _prove(session, store, claim, fixed, alone=True)
+        return _prove(session, claim, fixed, alone=True)
 
 
-def _prove(session: Session, store: str, claim: Claim, fixed: Micros | None, *, alone: bool) -> Proof:
+def _prove(session: Session, claim: Claim, fixed: Micros | None, *, alone: bool) -> Proof:
     receipt = claim.receipt
     seq, worker = (receipt.seq, receipt.worker) if receipt is not None else (-1, "")
     tx, found = Transaction.begin(
@@ -118,7 +118,7 @@ def _prove(session: Session, store: str, claim: Claim, fixed: Micros | None, *, 
         kept=KEPT,
         alone=alone,
     )
-    known, identity = _known(store, found)
+    known, identity = _known(found)
     judged = rollback.judge(claim, known, identity, tx.now)
     if judged.rollbacks is not None and not alone:
         raise _Alone
@@ -134,18 +134,18 @@ def _prove(session: Session, store: str, claim: Claim, fixed: Micros | None, *, 
     tx.finish()
     return Proof(
         outcome=judged.outcome,
-        receipt=rollback.receipt_of(judged, store),
+        receipt=rollback.receipt_of(judged, known.store),
         serving=judged.serving,
         epochs=judged.epochs,
         now=tx.now,
     )
 
 
-def _known(store: str, found: list[list[Row]]) -> tuple[rollback.Known, str]:
-    head, link, beat, [(identity, as_of, serving)], fact = found
+def _known(found: list[list[Row]]) -> tuple[rollback.Known, str]:
+    head, link, beat, [(identity, as_of, serving, store)], fact = found
     value = unescaped(fact[0][0]) if fact and fact[0][0] is not None else None
     known = rollback.Known(
-        store=store,
+        store=str(store),  # it may have been made anew since we opened it
         head=_writer(head[0]) if head else None,
         link=str(link[0][0]) if link else None,
         beat=int(beat[0][0]) if beat else None,

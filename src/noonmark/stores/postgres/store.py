@@ -95,7 +95,7 @@ class PostgresStore:
         self._serving = ""
         try:
             self._durability = self._pool.run(durability.read)
-            self._store_id = self._pool.run(archive.store_id)
+            self._ours = caller.Ours(self.store_id)
         except BaseException:
             self._pool.close()
             raise
@@ -297,7 +297,7 @@ class PostgresStore:
             ValueError: no psycopg connection (or SQLAlchemy's over psycopg) to this store's database.
         """
         wellformed.check_rows(rows, request_id)
-        return caller.add_within(self._address, self._store_id, connection, request_id, rows, self._fixed(None))
+        return caller.add_within(self._address, self._ours, connection, request_id, rows, self._fixed(None))
 
     # -- the guard (see ports.rollback) --------------------------------------------------------
 
@@ -308,7 +308,7 @@ class PostgresStore:
     def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
         """Judge what a writer remembers; see ``ports/rollback.py``."""
         wellformed.check_claim(claim)
-        proof = self._run(self._pool, lambda session: proving.prove(session, self._store_id, claim, self._fixed(at)))
+        proof = self._run(self._pool, lambda session: proving.prove(session, claim, self._fixed(at)))
         self._serving = proof.serving.identity
         return proof
 
@@ -320,7 +320,7 @@ class PostgresStore:
 
     def store_id(self) -> str:
         """Return the name that this namespace was given when it was made."""
-        return self._store_id
+        return self._pool.run(archive.store_id)
 
     def export_page(self, cursor: str, limit: int) -> Page:
         """Read a page of everything."""

@@ -59,8 +59,10 @@ def _named(tx: Transaction, wish: Act) -> Line | None:
     return None if holder is None else ending.load(tx, holder)
 
 
-def _end_by(tx: Transaction, line: Line, state: State, event: Event, code: str, wish: Act) -> None:
-    ending.end(tx, line, state, code=code, detail=_said(wish), actor=wish.actor, note=wish.reason)
+def _end_by(
+    tx: Transaction, line: Line, state: State, event: Event, code: str, wish: Act, verdict: str | None = None
+) -> None:
+    ending.end(tx, line, state, verdict=verdict, code=code, detail=_said(wish), actor=wish.actor, note=wish.reason)
     ledger.append_row(tx, line.row.id, event, actor=wish.actor)
     alerts.close_for(tx, line.row.id)
 
@@ -194,7 +196,8 @@ def _mark(tx: Transaction, wish: Act) -> Acted:
         if other is not None:
             return Acted(outcome="refused", ids=(other,), state=_state_of(tx, other))
         facts.write(tx, f"success:{row.job}:{row.subject}:{row.business_date}", True, wish.actor)
-    _end_by(tx, line, state, event, code, wish)
+    # A superseded one would give its key back.
+    _end_by(tx, line, state, event, code, wish, "" if row.state is State.SKIPPED else None)
     return Acted(outcome="done", ids=(row.id,), state=state)
 
 

@@ -22,6 +22,8 @@ from noonmark.stores.sqlite.drivers import APSW, STDLIB, AnyConnection, StdlibCo
 FIRST_LOOK, LONGEST_LOOK = 0.005, 0.25
 LOOKED_FOR = 60.0
 """Seconds for which a caller's commit is looked out for; after that the workers' own look (10 s) finds the rows."""
+STALE = "another file was put in its place, and your connection may be to the one that lay there before"
+OPEN_ANEW = "Open your connection anew, then repeat."
 _POSIX_LOCKS = (
     "two SQLite libraries on one file in one process drop each other's locks, which can damage it; "
     "open the store with the same library: "

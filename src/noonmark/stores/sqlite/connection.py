@@ -23,6 +23,7 @@ from noonmark.ports.process import owner
 from noonmark.stores.sqlite import alerts, errors, schema
 from noonmark.stores.sqlite.clock import StoreClock, behind_alert
 from noonmark.stores.sqlite.drivers import APSW, AnyConnection, open_connection
+from noonmark.stores.sqlite.pair import Pair
 from noonmark.stores.sqlite.transaction import Transaction
 
 PATIENCE = 10.0
@@ -30,6 +31,8 @@ PATIENCE = 10.0
 FIRST_NAP, LONGEST_NAP, LONGEST_RENEWAL_NAP = 0.0002, 0.01, 0.002
 """Short naps on purpose: SQLite's lock is unfair, and whoever sleeps longest never gets it from a busy neighbour."""
 
+REPLACED = "the file was replaced or taken away while a change was under way; nothing of the change was kept"
+REPEAT = "Repeat it."
 _MAKING = threading.Lock()
 
 
@@ -81,8 +84,10 @@ class Link:
         self._clock = clock
         self._courtesy = courtesy
         self._urgent = urgent
+        self._reader = reader
         self._lock = threading.Lock()
         self._owner = owner()
+        self.pair: Pair | None = None
         self._connection = connect(path, synchronous, driver)
         if not reader:
             self._connection.set_busy_timeout(0)  # we wait ourselves, and let renewals go first
@@ -102,6 +107,7 @@ class Link:
                 tx = self.transaction(connection, at)
                 yield tx
                 tx.finish()
+                self._check_place()
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:  # a full disk has rolled it back already
@@ -119,6 +125,34 @@ class Link:
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def alone(self) -> Iterator[AnyConnection]:
+        """Keep everybody else from the connection, and from writing where it is one that writes, while the block lasts."""
+        self._check_process()
+        if not self._lock.acquire(timeout=self.patience):
+            raise errors.unreachable(self.path, "it is busy in this process", REPEAT)
+        try:
+            with errors.translating(self.path):
+                if not self._reader:
+                    self._begin(self._connection)
+                try:
+                    yield self._connection
+                finally:
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+        finally:
+            self._lock.release()
+
+    @property
+    def identity(self) -> str:
+        """Which file this is a connection to."""
+        return "" if self.pair is None else self.pair.identity
+
+    def _check_place(self) -> None:
+        """A change that is kept in a file which another one has replaced meanwhile would be nobody's."""
+        if self.pair is not None and self.pair.trouble():
+            raise errors.unreachable(self.path, REPLACED, REPEAT)
 
     def _check_process(self) -> None:
         """A connection that crossed a fork destroys the file: both processes would drop each other's locks."""
@@ -158,14 +192,6 @@ class Link:
         """Close the connection; later calls find it closed."""
         with self._lock:
             self._connection.close()
-
-
-def file_identity(path: Path) -> str:
-    """Return what tells one file at this path from another one that takes its place, "" while there is none."""
-    try:
-        return f"file {path.stat().st_ino}"
-    except OSError:
-        return ""
 
 
 def connect(path: Path, synchronous: str, driver: str = APSW) -> AnyConnection:

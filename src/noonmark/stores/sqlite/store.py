@@ -58,7 +58,8 @@ from noonmark.stores.sqlite import (
 from noonmark.stores.sqlite import facts as _facts
 from noonmark.stores.sqlite import leases as _leases
 from noonmark.stores.sqlite.clock import StoreClock
-from noonmark.stores.sqlite.connection import Link, file_identity, open_links
+from noonmark.stores.sqlite.connection import Link
+from noonmark.stores.sqlite.openfile import OpenFile
 from noonmark.stores.sqlite.transaction import Transaction
 from noonmark.stores.sqlite.wake import Wake
 
@@ -101,15 +102,11 @@ class SqliteStore:
         self._synchronous = synchronous
         self._clock = StoreClock(clock or SystemClock())
         self._driver = driver
-        self._open(create=create)
+        self._file = OpenFile(self._path, synchronous, self._clock, driver, create=create)
+        self.place = f"sqlite:///{self._file.place}"  # means the same in every folder
         self._wake = Wake(self._path)
         self._lookout = caller.Lookout(self._is_committed, self._wake.tell)
         self._idle = remembered.IdleTakes()
-
-    def _open(self, *, create: bool) -> None:
-        # Links of before are left to whoever uses one this moment, and closed by the collector after that.
-        links = open_links(self._path, self._synchronous, self._clock, self._driver, create=create)
-        self._identity, (self._main, self._urgent, self._reader) = file_identity(self._path), links
 
     @property
     def url(self) -> str:
@@ -124,11 +121,11 @@ class SqliteStore:
 
     def now(self) -> Micros:
         """Return the store's time, UTC microseconds."""
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             now = self._clock.read(connection)
         if now is not None:
             return now
-        with self._main.write() as tx:  # another boot: anchor anew
+        with self._file.main.write() as tx:  # another boot: anchor anew
             return tx.now
 
     # -- the verbs ----------------------------------------------------------------------------
@@ -148,8 +145,10 @@ class SqliteStore:
         """Do what ``add`` does inside the caller's transaction; see ``ports.store.CallerTransactions``."""
         wellformed.check_rows(rows, request_id)
         name = f"add:{request_id}"
+        if self._file.is_replaced:
+            raise errors.unreachable(str(self._path), caller.STALE, caller.OPEN_ANEW)
         with errors.translating(str(self._path)), caller.joined(connection, self._path, self._driver) as own:
-            tx = self._main.transaction(own)
+            tx = self._file.main.transaction(own)
             first = requests.recall(tx, name)
             if first is not None:
                 return remembered.added_from_plain(first)
@@ -161,7 +160,7 @@ class SqliteStore:
         return answer
 
     def _is_committed(self, name: str) -> bool:
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             return requests.is_known(connection, name)
 
     def take(
@@ -181,7 +180,7 @@ class SqliteStore:
         idle = self._idle.get(name) or self._take_nothing(name, worker, at)
         if idle is not None:
             return idle
-        with self._write(self._main, at) as tx:
+        with self._write(self._file.main, at) as tx:
             first = requests.recall(tx, name)
             if first is not None:
                 return taking.again(tx, worker, first)
@@ -195,7 +194,7 @@ class SqliteStore:
 
     def _take_nothing(self, name: str, worker: str, at: Micros | None) -> Taken | None:
         """Answer a take when nothing is due, without a write; None when there is work, or an earlier answer."""
-        with self._main.read() as connection:
+        with self._file.main.read() as connection:
             now = self._clock.read(connection) if at is None else at
             if now is None or requests.is_known(connection, name) or taking.has_work(connection, worker, now):
                 return None
@@ -223,7 +222,7 @@ class SqliteStore:
     def renew(self, worker: str, leases: Sequence[Renewal], *, at: Micros | None = None) -> Renewed:
         """Extend leases; see the port."""
         wellformed.check_leases(worker, leases)
-        with self._write(self._urgent, at) as tx:
+        with self._write(self._file.urgent, at) as tx:
             return _leases.renew(tx, worker, leases)
 
     def signal(self, request_id: str, facts: Sequence[Fact], *, at: Micros | None = None) -> list[int]:
@@ -240,7 +239,7 @@ class SqliteStore:
     def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
         """Record that the worker lives; see the port."""
         wellformed.check_worker(worker)
-        with self._write(self._urgent, at) as tx:
+        with self._write(self._file.urgent, at) as tx:
             return _leases.heartbeat(tx, self._clock, worker, ttl)
 
     def activate(
@@ -272,91 +271,90 @@ class SqliteStore:
     ) -> bool:
         """Write a remark of a run; see the port."""
         wellformed.check_note(note, worker)
-        with self._write(self._main, at) as tx:
+        with self._write(self._file.main, at) as tx:
             return _leases.note_if_held(tx, worker, occurrence_id, fence, note)
 
     # -- the reads ----------------------------------------------------------------------------
 
     def facts(self, names: Collection[str]) -> dict[str, Fact]:
         """Return a fact for every name; see the port."""
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             return {name: _facts.read(connection, name) for name in names}
 
     def occurrences(self, query: Query) -> list[Occurrence]:
         """Read occurrences."""
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             return reading.occurrences(connection, query)
 
     def story(self, occurrence_id: int) -> Story | None:
         """Read everything about one occurrence."""
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             return reading.story(connection, occurrence_id)
 
     def jobs(self, names: Collection[str] | None = None, *, event: str | None = None) -> list[JobRow]:
         """Read the jobs, by name order."""
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             return reading.jobs(connection, names, event)
 
     def workers(self) -> list[WorkerInfo]:
         """Read every worker ever heard of, newest first."""
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             return reading.workers(connection)
 
     def tallies(self, *, revisions: bool = False) -> Tallies:
         """Count, for backlog and overview."""
         now = self.now()
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             return reading.tallies(connection, now, revisions=revisions)
 
     # -- the guard (see ports.rollback) --------------------------------------------------------
 
     def identity(self) -> str:
         """Return which file is open, going over to the one that lies at the path now."""
-        if file_identity(self._path) not in ("", self._identity):  # what we have open is nobody's any more
-            self._open(create=False)
-        return self._identity
+        return self._file.identity
 
     def prove(self, claim: Claim, *, at: Micros | None = None) -> Proof:
         """Judge what a writer remembers; see ``ports/rollback.py``."""
         wellformed.check_claim(claim)
-        with self._write(self._main, at) as tx:
-            return proving.prove(tx, archive.store_id(tx.connection), self._identity, claim)
+        main = self._file.main
+        with self._write(main, at) as tx:
+            return proving.prove(tx, archive.store_id(tx.connection), main.identity, claim)
 
     def writers(self) -> list[Writer]:
         """Read every writer, the one that proved itself last first."""
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             return proving.writers(connection)
 
     # -- the archive and the doctor ------------------------------------------------------------
 
     def store_id(self) -> str:
         """Return the name that this file was given when it was made."""
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             return archive.store_id(connection)
 
     def export_page(self, cursor: str, limit: int) -> Page:
         """Read records from the cursor on; see ``ports/archive.py``."""
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             return archive.export_page(connection, cursor, limit)
 
     def import_page(self, source: str, page: Page) -> None:
         """Write a page of another store; see ``ports/archive.py``."""
-        with self._write(self._main, None) as tx:
+        with self._write(self._file.main, None) as tx:
             archive.import_page(tx, str(self._path), source, page)
 
     def import_state(self) -> Import | None:
         """Return how far an import has come."""
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             return archive.import_state(connection)
 
     def count_records(self) -> Mapping[str, int]:
         """Count the records of each kind."""
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             return archive.count_records(connection)
 
     def diagnose(self) -> list[Finding]:
         """Look at the file and its disk; see ``ports/doctor.py``."""
-        with self._reader.read() as connection:
+        with self._file.reader.read() as connection:
             found = health.diagnose(connection, self._path, self._synchronous, drivers.library(self._driver))
         return [*found, *drivers.findings(self._driver)]
 
@@ -370,8 +368,7 @@ class SqliteStore:
         """Give back files, sockets and threads."""
         self._lookout.close()
         self._wake.close()
-        for link in (self._main, self._urgent, self._reader):
-            link.close()
+        self._file.close()
 
     @contextmanager
     def _write(self, link: Link, at: Micros | None) -> Iterator[Transaction]:
@@ -390,7 +387,7 @@ class SqliteStore:
         from_plain: Callable[[Transaction, Any], Answer],
     ) -> Answer:
         """Run a verb, or return its first answer."""
-        with self._write(self._main, at) as tx:
+        with self._write(self._file.main, at) as tx:
             first = requests.recall(tx, name)
             if first is not None:
                 return from_plain(tx, first)

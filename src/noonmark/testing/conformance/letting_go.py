@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from noonmark.core import releasing, rollback
-from noonmark.core.model import Act, Event, Gates, State
+from noonmark.core.model import Act, Event, Gates, Occurrence, State
 from noonmark.core.model.rollback import Claim, Epoch, Proof
 from noonmark.ports.store import Capability
 from noonmark.testing.builders import make_end, make_start
@@ -314,3 +314,56 @@ def what_a_person_retried_is_held_again_by_the_next_rollback(harness: Harness) -
     _rolled_back(harness, at=80)
     row = harness.row(failed.id)
     assert (row.state, row.code, row.detail, row.gated) == (State.PENDING, "", "{}", True), "it may have run since"
+
+
+# --- what a newer moment stands for, and ran all the same -------------------------------------------
+
+
+def _passed_over(harness: Harness, verdict: str = "skip_superseded", code: str = "superseded") -> Occurrence:
+    """Return a moment that the catch-up rules passed over."""
+    harness.activate()
+    look = harness.looked_at("old", key="k", business_date="2026-11-28")
+    harness.end(look, Event.SKIP, at=1, verdict=verdict, code=code)
+    return harness.row(look.id)
+
+
+def a_superseded_moment_that_ran_all_the_same_can_be_marked_done(harness: Harness) -> None:
+    row = _passed_over(harness)
+    assert (row.state, row.claimed) == (State.SKIPPED, False)
+    assert harness.act("mark_skip", occurrence_id=row.id, at=2).outcome == "refused"
+    acted = harness.act("mark_done", occurrence_id=row.id, actor="grace", reason="a journal has it", at=2)
+    assert (acted.outcome, acted.ids, acted.state) == ("done", (row.id,), State.SUCCESS)
+    after = harness.row(row.id)
+    assert (after.state, after.verdict, after.code, after.ended_at) == (State.SUCCESS, "", "marked_done", harness.at(2))
+    assert (after.claimed, after.actor, after.note, after.due_at) == (True, "grace", "a journal has it", None)
+    assert harness.add(harness.caller_row("b", key="k"))[0].duplicate_of == row.id, "it has its key now"
+    name = "success:job::2026-11-28"
+    assert harness.store.facts([name])[name].is_set
+    assert harness.act("mark_done", occurrence_id=row.id).outcome == "already_done"
+
+
+def a_moment_that_was_skipped_as_missed_can_be_marked_done(harness: Harness) -> None:
+    row = _passed_over(harness, "skip_expired", "missed_skipped")
+    assert harness.act("mark_done", occurrence_id=row.id, at=2).state is State.SUCCESS
+    after = harness.row(row.id)
+    assert (after.state, after.verdict, after.code, after.claimed) == (State.SUCCESS, "", "marked_done", True)
+
+
+def a_superseded_moment_whose_key_another_row_holds_is_not_marked(harness: Harness) -> None:
+    row = _passed_over(harness)
+    harness.add(harness.caller_row("b", key="k", at=60))
+    assert harness.act("mark_done", occurrence_id=row.id).outcome == "refused"
+    assert harness.row(row.id) == row
+
+
+def what_ended_for_another_reason_than_a_newer_moment_is_not_marked(harness: Harness) -> None:
+    harness.activate()
+    look = harness.looked_at("x")
+    harness.end(look, Event.SKIP, at=1, verdict="skip_guard", code="weekend")
+    new = harness.series_row("g", key="", state=State.SKIPPED, due_at=None, verdict="skip_superseded", range_count=2)
+    record = harness.add_one(replace(new, range_until=harness.at(60)))
+    for row_id in (look.id, record):
+        before = harness.row(row_id)
+        acted = harness.act("mark_done", occurrence_id=row_id)
+        assert (acted.outcome, acted.ids, acted.state) == ("refused", (row_id,), State.SKIPPED)
+        assert harness.row(row_id) == before

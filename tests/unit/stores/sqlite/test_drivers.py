@@ -74,7 +74,7 @@ def test_what_goes_wrong_is_told_in_the_same_words(tmp_path: Path) -> None:
     with pytest.raises(StoreUnusable, match="not a SQLite database"):
         make(tmp_path / "text.db")
     with contextlib.closing(make(tmp_path / "a.db")) as store:
-        store._main.patience = 0.01
+        store._file.main.patience = 0.01
         with contextlib.closing(sqlite3.connect(tmp_path / "a.db")) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(StoreUnreachable, match="holds the write lock for too long"):

@@ -132,7 +132,7 @@ def _as_nobody_in_particular(path: Path) -> str:
 def test_a_full_disk_loses_nothing_that_was_there(store: SqliteStore, path: Path) -> None:
     now = store.now()
     store.add("first", [make_caller_row("a", at=now)])
-    connection = store._main._connection
+    connection = store._file.main._connection
     pages = connection.pragma("page_count")
     connection.pragma("max_page_count", pages + 2)
     with pytest.raises(StoreUnusable, match="the disk is full"):
@@ -147,7 +147,7 @@ def test_a_full_disk_loses_nothing_that_was_there(store: SqliteStore, path: Path
 def test_a_lock_held_beyond_patience_is_unreachable_and_comes_back(store: SqliteStore, path: Path) -> None:
     other = apsw.Connection(str(path))
     other.execute("BEGIN IMMEDIATE")
-    store._main.patience = store._urgent.patience = 0.02
+    store._file.main.patience = store._file.urgent.patience = 0.02
     with pytest.raises(StoreUnreachable, match="another process holds the write lock"):
         store.signal("s", [])
     with pytest.raises(StoreUnreachable):

@@ -41,7 +41,7 @@ HOT = {
 
 
 def _plan(store: SqliteStore, statement: str, bindings: tuple[Any, ...]) -> list[str]:
-    with store._reader.read() as connection:
+    with store._file.reader.read() as connection:
         return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
 
 
@@ -91,7 +91,7 @@ def test_an_idle_take_does_not_feel_thousands_of_schedules(store: SqliteStore) -
         )
     best = min(_seconds_of_an_idle_take(store, n) for n in range(20))
     assert best < 0.001
-    assert store._main._connection.in_transaction is False
+    assert store._file.main._connection.in_transaction is False
 
 
 def _seconds_of_an_idle_take(store: SqliteStore, n: int) -> float:
@@ -104,6 +104,6 @@ def _seconds_of_an_idle_take(store: SqliteStore, n: int) -> float:
 
 def test_an_idle_take_writes_nothing(store: SqliteStore) -> None:
     store.add("a", [make_caller_row("a", at=START + SECOND)])
-    before = store._main._connection.total_changes()
+    before = store._file.main._connection.total_changes()
     store.take("t", "w1", limit=100, runnable={}, look_lease=SECOND)
-    assert store._main._connection.total_changes() == before
+    assert store._file.main._connection.total_changes() == before

@@ -14,7 +14,7 @@ def test_a_renewal_does_not_queue_behind_the_verbs_of_its_process(store: SqliteS
     store.activate("a", [make_activation(effective_at=0)], actor="ada")
     store.add("b", [make_caller_row("a", at=store.now())])
     (run,) = store.take("t", "w1", limit=1, runnable={"job": SECOND}, look_lease=SECOND).rows
-    with store._main._lock, store._reader._lock:  # as if a batch were being worked on, and others waited
+    with store._file.main._lock, store._file.reader._lock:  # as if a batch were being worked on, and others waited
         renewed = store.renew("w1", [Renewal(occurrence_id=run.id, fence=run.fence, lease=9 * SECOND)])
         assert renewed.lost == frozenset()
         assert store.heartbeat(make_worker("w1"), SECOND) == renewed.now

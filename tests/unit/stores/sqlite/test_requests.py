@@ -9,7 +9,7 @@ from noonmark.testing.clock import VirtualClock
 
 
 def _kept(store: SqliteStore) -> int:
-    with store._reader.read() as connection:
+    with store._file.reader.read() as connection:
         return int(connection.execute("SELECT count(*) FROM request").get)
 
 

@@ -83,7 +83,7 @@ def test_full_promises_a_power_cut_and_normal_does_not(tmp_path: Path) -> None:
     for synchronous in ("FULL", "NORMAL"):
         store = SqliteStore(tmp_path / f"{synchronous}.db", synchronous=synchronous)
         promised[synchronous] = store.capabilities
-        for link in (store._main, store._urgent):
+        for link in (store._file.main, store._file.urgent):
             assert link._connection.pragma("synchronous") == {"FULL": 2, "NORMAL": 1}[synchronous]
         store.close()
     assert promised["FULL"] - promised["NORMAL"] == {"durable-host-crash"}

@@ -23,7 +23,9 @@ local function by_person(row, code)
 end
 
 local function end_by(row, state, event, code)
-  finish(row, state, { nil, code, detail }, nil, nil, true)
+  -- what was superseded and is done after all keeps its key
+  local verdict = row.head[STATE] == 'SKIPPED' and '' or nil
+  finish(row, state, { verdict, code, detail }, nil, nil, true)
   by_person(row, code)
   log_row(row, event, '[]', '', actor)
   close_alerts_of(row.id)
@@ -185,6 +187,12 @@ local function release()
   return take_up(row, state, 'released')
 end
 
+-- What the catch-up rules passed over may have run all the same; any other skip is an end, and a record of a range has no key.
+local function is_open_to_marks(row)
+  local head = row.head
+  return head[STATE] ~= 'SKIPPED' or (head[KEY] ~= '' and (is_superseded(row) or head[CODE] == 'missed_skipped'))
+end
+
 local function mark()
   local row = named()
   if not row then
@@ -192,7 +200,7 @@ local function mark()
   end
   local head = row.head
   local state = TRANSITIONS[head[STATE] .. ' ' .. kind]
-  if not state or not is_ours_to_end(head) or not may_go(head) then
+  if not state or not is_open_to_marks(row) or not is_ours_to_end(head) or not may_go(head) then
     local done = kind == 'mark_done' and head[STATE] == 'SUCCESS'
     return { done and 'already_done' or 'refused', { row.id }, head[STATE] }
   end

@@ -1,0 +1,162 @@
+"""A series taken past moments of which somebody else knows what became: where it goes on, and what lies in between.
+
+Promise: a series that is taken past a moment has its next frontier row in the same transaction (I13), and what its rule
+wants of the moments in between has a row or a range record; a moment that has a row already is not yielded again.
+
+Rule of the file: synchronous, as ``activate``; the store refuses what was derived from a frontier that moved meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from noonmark.core import catchup, series
+from noonmark.core.codec import job_from_text
+from noonmark.core.model import (
+    Activation,
+    Job,
+    JobRow,
+    Micros,
+    NewOccurrence,
+    Occurrence,
+    Origin,
+    Passed,
+    Query,
+    State,
+    Verdict,
+)
+from noonmark.core.stored import RuleUnreadable
+from noonmark.engine.leaving import passed_of
+from noonmark.ports.store import Store
+
+AT_ONCE = 500
+"""Most moments of a series that are put into one transaction."""
+HALFWAY = "importing"
+"""Code of a row that an import has entered and not yet marked as done."""
+FEW = 20
+"""So many moments are asked for at once when a place to go on is looked for: nearly always the first is free."""
+_FAR: Micros = 2**52  # behind every moment
+_ROUNDS = 5
+
+
+def series_of(store: Store, name: str) -> tuple[Job, JobRow] | None:
+    """Return the rule of a job that goes on by itself, None for every other one."""
+    for row in store.jobs([name]):
+        try:
+            job = job_from_text(row.rule) if row.rule else None
+        except RuleUnreadable:
+            return None
+        return (job, row) if job is not None and job.is_series and job.scope != series.EACH_WORKER else None
+    return None
+
+
+def free_frontier(store: Store, job: Job, row: NewOccurrence) -> NewOccurrence | None:
+    """Return the first frontier row that a series can go on with: at this moment or behind those that have a row.
+
+    Args:
+        job: the rule in force.
+        row: where the series would go on.
+
+    Returns:
+        The row, None behind the last moment.  A moment that waits already, or was taken back, is one to go on with; one
+        that ended or that somebody asked for is not, for a store raises no second row of it.
+    """
+    after = row.scheduled_for - 1
+    while moments := series.moments_between(job, after, _FAR, limit=FEW):
+        there = _passed_over(store, row, moments[0].at, moments[-1].at)
+        for moment in moments:
+            if moment.identity not in there:
+                return row if moment.identity == row.identity else _at(job, row, moment)
+        after = moments[-1].at
+    return None
+
+
+def _at(job: Job, row: NewOccurrence, moment: series.Moment) -> NewOccurrence:
+    params = {} if row.worker else series.subject_values(job, row.subject)
+    return series.row_for_moment(
+        job, moment, revision=row.revision, subject=row.subject, params=params, worker=row.worker
+    )
+
+
+def _passed_over(store: Store, row: NewOccurrence, since: Micros, until: Micros) -> set[str]:
+    """Return the identities between two moments that the series cannot go on with."""
+    found: set[str] = set()
+    query = Query(job=row.job, subject=row.subject, scheduled_from=since, scheduled_until=until + 1, limit=AT_ONCE)
+    after = 0
+    while rows := store.occurrences(replace(query, after_id=after)):
+        found |= {each.identity for each in rows if not _carries(each)}
+        after = rows[-1].id
+    return found
+
+
+def _carries(row: Occurrence) -> bool:
+    is_ours = row.origin is Origin.SCHEDULE and row.code != HALFWAY
+    return is_ours and (row.state is State.PENDING or row.verdict == Verdict.SKIP_SUPERSEDED)
+
+
+def overtake(store: Store, frontier: Occurrence, request_id: str, *, actor: str) -> bool:
+    """End a frontier row of which it is known that it ran, and let its series go on; the row is to be marked as done.
+
+    Returns:
+        Whether it was done; False: the row is no frontier any more, or its rule is gone.
+    """
+    found = series_of(store, frontier.job)
+    if found is None:
+        return False
+    job, row = found
+    gone = Passed(occurrence_id=frontier.id, fence=frontier.fence, verdict=Verdict.SKIP_SUPERSEDED, code=HALFWAY)
+    change = _change(row, (gone,), (), _next(store, job, row, frontier, frontier.scheduled_for))
+    store.activate(request_id, [change], actor=actor)
+    (after,) = store.occurrences(Query(ids=(frontier.id,)))
+    return not after.frontier
+
+
+def pass_by(
+    store: Store, name: str, subject: str, until: Micros, new_request: Callable[[], str], *, actor: str
+) -> None:
+    """Take a series past an instant, as its rule's ``missed`` policy wants it of the moments until then.
+
+    Args:
+        until: the last moment of which it is known what became, UTC microseconds.
+        actor: who is recorded as having moved it.
+    """
+    rounds, before = 0, 0
+    while rounds < _ROUNDS and (found := series_of(store, name)) is not None:
+        job, row = found
+        query = Query(job=name, subject=subject, frontier_only=True, open_only=True, scheduled_until=until + 1, limit=1)
+        frontier = next(iter(store.occurrences(query)), None)
+        if frontier is None or frontier.worker:
+            return
+        rounds += frontier.id == before  # somebody else was at it; steps of a long way are no failures
+        before = frontier.id
+        step = catchup.leave(job, frontier, until, revision=row.revision, limit=AT_ONCE)
+        last = next((new for new in step.adds if new.frontier), None)  # a part of the way only
+        adds = tuple(replace(new, frontier=False) for new in step.adds)
+        following = _next(store, job, row, frontier, until if last is None else last.scheduled_for - 1)
+        if following and last is not None and following[0].identity == last.identity:
+            adds = adds[:-1]
+        change = _change(row, (passed_of(frontier, step.decision),), adds, following)
+        store.activate(new_request(), [change], actor=actor)
+
+
+def _next(store: Store, job: Job, row: JobRow, frontier: Occurrence, after: Micros) -> tuple[NewOccurrence, ...]:
+    wanted = [new for new in series.frontier_rows(job, after, revision=row.revision) if new.subject == frontier.subject]
+    found = free_frontier(store, job, wanted[0]) if wanted else None
+    return () if found is None else (found,)
+
+
+def _change(
+    row: JobRow, passed: tuple[Passed, ...], adds: Iterable[NewOccurrence], frontiers: tuple[NewOccurrence, ...]
+) -> Activation:
+    return Activation(
+        name=row.name,
+        rule=row.rule,
+        digest=row.digest,
+        expected_revision=row.revision,
+        effective_at=row.effective_at,
+        event=row.event,
+        passed=passed,
+        adds=tuple(adds),
+        frontiers=frontiers,
+    )
