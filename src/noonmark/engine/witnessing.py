@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
 from noonmark.core import rollback
-from noonmark.core.model import Micros
+from noonmark.core.model import Micros, Occurrence
 from noonmark.core.model.rollback import Epoch, Receipt, Writer
 from noonmark.engine import statefolder
 from noonmark.engine.exports import SUCCESS
@@ -115,6 +115,22 @@ def _is_lost(at: object, begun: object, epochs: Sequence[Epoch]) -> bool:
     if isinstance(begun, int):
         return any(begun < epoch.detected_at and epoch.lost_from < at for epoch in epochs)
     return any(epoch.lost_from < at <= epoch.lost_until for epoch in epochs)
+
+
+def ran_before(row: Occurrence, epochs: Iterable[Epoch], witness: Witness) -> Witnessed | None:
+    """Return the success of the row's key that was lost in a rollback which is open and concerns the row, if any is known.
+
+    Args:
+        row: one that a person wants to be tried again.
+        epochs: the rollbacks.
+        witness: what journals have.
+    """
+    concerning = [
+        each for each in epochs if not each.is_released(row.job) and (each.concerns(row) or each.may_repeat(row))
+    ]
+    if not concerning or not row.key:
+        return None
+    return witness(concerning, (row.key,)).get((row.job, row.key))
 
 
 def absent(roots: Iterable[Path], store: str, epochs: Iterable[Epoch]) -> tuple[str, ...]:
