@@ -431,7 +431,7 @@ def test_what_failed_here_and_ran_in_what_was_lost_is_not_retried_where_a_journa
     noonmark: Noonmark, machine: Machine, tmp_path: Path, on_rollback: Any
 ) -> None:
     machine.desk.register(replace(MAIL, on_rollback=on_rollback))
-    row = make_caller_row("x", at=machine.desk.now, job="mail", key="mail:3")
+    row = make_caller_row("1", at=machine.desk.now, job="mail", key="mail:3")
     (added,) = machine.store.add(machine.desk.request(), [row])
     (run,) = (each for each in machine.desk.take() if each.id == added.id)
     fail = make_end(run, Event.FAIL_MANUAL, code="failed_final")
