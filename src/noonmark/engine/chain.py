@@ -26,7 +26,12 @@ ASK_AGAIN: Micros = SECOND // 10
 """While others are waited for: how often they are asked about."""
 PROOFS_BORNE = 5
 SENT_REMEMBERED = 64
-_OUTCOMES = {Event.SUCCEED: "success", Event.FAIL_RETRY: "failed", Event.FAIL_MANUAL: "failed_manual"}
+_OUTCOMES = {
+    Event.SUCCEED: "success",
+    Event.FAIL_RETRY: "failed",
+    Event.FAIL_MANUAL: "failed_manual",
+    Event.CANCEL: witnessing.CANCELLED,
+}
 _LOG = logging.getLogger("noonmark.engine")
 
 

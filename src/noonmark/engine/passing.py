@@ -121,19 +121,23 @@ def pass_by(
         until: the last moment of which it is known what became, UTC microseconds.
         actor: who is recorded as having moved it.
     """
-    rounds = 0
+    rounds, before = 0, 0
     while rounds < _ROUNDS and (found := series_of(store, name)) is not None:
         job, row = found
         query = Query(job=name, subject=subject, frontier_only=True, open_only=True, scheduled_until=until + 1, limit=1)
         frontier = next(iter(store.occurrences(query)), None)
         if frontier is None or frontier.worker:
             return
+        rounds += frontier.id == before  # somebody else was at it; steps of a long way are no failures
+        before = frontier.id
         step = catchup.leave(job, frontier, until, revision=row.revision, limit=AT_ONCE)
-        is_part = any(new.frontier for new in step.adds)
-        following = () if is_part else _next(store, job, row, frontier, until)
-        change = _change(row, (passed_of(frontier, step.decision),), step.adds, following)
+        last = next((new for new in step.adds if new.frontier), None)  # a part of the way only
+        adds = tuple(replace(new, frontier=False) for new in step.adds)
+        following = _next(store, job, row, frontier, until if last is None else last.scheduled_for - 1)
+        if following and last is not None and following[0].identity == last.identity:
+            adds = adds[:-1]
+        change = _change(row, (passed_of(frontier, step.decision),), adds, following)
         store.activate(new_request(), [change], actor=actor)
-        rounds += not is_part
 
 
 def _next(store: Store, job: Job, row: JobRow, frontier: Occurrence, after: Micros) -> tuple[NewOccurrence, ...]:

@@ -8,6 +8,7 @@ Rule of the file: reads only, files and store alike.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
 from noonmark.core import rollback
-from noonmark.core.model import Micros, Occurrence
+from noonmark.core.model import Micros, Occurrence, Query
 from noonmark.core.model.rollback import Epoch, Receipt, Writer
 from noonmark.engine import statefolder
 from noonmark.engine.exports import SUCCESS
@@ -40,6 +41,8 @@ class Witnessed:
 
 Known: TypeAlias = Mapping[tuple[str, str], Witnessed]
 """The successes by job and key."""
+CANCELLED = "cancelled"
+"""Outcome of a run that ended because a person had asked it to."""
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -96,6 +99,29 @@ def lost_successes(
         except OSError:  # another user's folder: then less is known
             continue
     return found
+
+
+def cancelled_again_open(
+    roots: Iterable[Path], store: Store, epochs: Sequence[Epoch], on_damage: Callable[[str], object] = log_damage
+) -> tuple[Occurrence, ...]:
+    """Return the open rows of keys whose run was cancelled in a lost range that is not let go, as far as journals know.
+
+    A cancel of what had not started is in no journal: no worker had a hand in it.
+    """
+    last: dict[tuple[str, str], tuple[Micros, str]] = {}
+    held = [epoch for epoch in epochs if epoch.released_at is None]
+    name = cast("Guarded", store).store_id() if held and Capability.PROVES in store.capabilities else ""
+    for root in roots if name else ():
+        with contextlib.suppress(OSError):
+            for told in statefolder.outcomes(root, name, on_damage):
+                if told["key"] and _is_lost(told["at"], told.get("begun"), held):
+                    name_of = str(told["job"]), str(told["key"])
+                    last[name_of] = max(last.get(name_of, (0, "")), (told["at"], str(told["outcome"])))
+    found = []
+    for (job, key), (_, outcome) in last.items():
+        if outcome == CANCELLED:
+            found += store.occurrences(Query(job=job, key=key, open_only=True, limit=1))
+    return tuple(found)
 
 
 def _keep_last(found: dict[tuple[str, str], Witnessed], told: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,11 @@ import pytest
 from calling import Noonmark
 from desk import TICK, Desk
 
-from noonmark.core.model import HOUR, SECOND, Event, Gates, Job, Manual, Query, State
+from noonmark.core.model import DAY, HOUR, SECOND, Event, Gates, Job, Manual, Query, State
 from noonmark.core.model.rollback import Claim, Receipt
 from noonmark.engine import exports
 from noonmark.engine.statefolder import StateFolder
+from noonmark.explain.voice import Voice
 from noonmark.testing.builders import make_caller_row, make_end, make_start
 
 MAIL = Job(name="mail", trigger=Manual(), key="mail:{order_id}", reason="Customers wait.")
@@ -35,10 +37,10 @@ class Machine:
         self.lost = replace(self.there, seq=self.there.seq + 1, hash="f" * 64, at=self.desk.now)
         self.memory.keep(self.lost)
 
-    def remember(self, key: str) -> None:
+    def remember(self, key: str, outcome: str = "success", *, later: int = 0) -> None:
         self.memory.record(
-            self.lost.seq, self.lost.hash, self.lost.at,
-            [(7, "mail", "", "l:1", key, self.desk.now, "2026-11-27", "event", "success", 9)],
+            self.lost.seq, self.lost.hash, self.lost.at + later,
+            [(7, "mail", "", "l:1", key, self.desk.now, "2026-11-27", "event", outcome, 9)],
         )  # fmt: skip
 
     def prove(self) -> None:
@@ -465,3 +467,68 @@ def test_what_failed_and_did_not_run_in_what_was_lost_is_retried(noonmark: Noonm
     machine.prove()
     assert noonmark("retry", f"r{added.id}").code == 0
     assert machine.state(added.id) is State.PENDING
+
+
+def test_what_people_did_in_the_lost_range_is_to_be_looked_at_as_the_alert_and_show_say(
+    noonmark: Noonmark, machine: Machine
+) -> None:
+    assert "What people did" not in noonmark("ledger", "show").out
+    machine.prove()
+    machine.hold("mail:3")
+    said = noonmark("ledger", "show").out
+    assert "What people did in that time is gone, too, and no journal has it: cancels, pauses" in said
+    assert "noonmark jobs, flags, next, show" in said
+    assert "那段时间里人做的事也丢了" in noonmark("ledger", "show", "--lang", "zh").out
+    (alert,) = machine.store.tallies().open_alerts
+    for lang, words in (("en", "What people did in it (cancels, pauses"), ("zh", "其间人做的事（取消、暂停")):
+        assert words in Voice(lang=lang, zone="UTC", now=machine.desk.now).reason(alert.code, json.dumps(alert.detail))
+    assert noonmark("ledger", "release", "--as", "run", "--reason", "looked").code == 0
+    assert "What people did" not in noonmark("ledger", "show").out, "it was said; the rollback is over"
+
+
+def test_a_run_that_was_cancelled_in_the_lost_range_and_is_open_again_is_named(
+    noonmark: Noonmark, machine: Machine
+) -> None:
+    for key in ("mail:3", "mail:5", "mail:6"):
+        machine.remember(key, "cancelled", later=-2)
+    machine.remember("mail:5", later=-1)
+    machine.prove()
+    again, ran = machine.hold("mail:3"), machine.hold("mail:5")
+    answer = noonmark("ledger", "show")
+    assert f"as a journal here knows, and open again: r{again} (mail)\n" in answer.out
+    assert f"noonmark cancel r{again} --reason WHY" in answer.out
+    assert f"r{ran}" not in answer.out
+    assert f"noonmark cancel r{again} --reason 原因" in noonmark("ledger", "show", "--lang", "zh").out
+    plain = json.loads(noonmark("ledger", "show", "--json").out)
+    assert [row["id"] for row in plain["cancelled_before"]] == [again]
+    assert noonmark("cancel", f"r{again}", "--reason", "still wrong").code == 0
+    assert json.loads(noonmark("ledger", "show", "--json").out)["cancelled_before"] == []
+
+
+@pytest.mark.parametrize(("lang", "page"), [("en", "docs/rollback.md"), ("zh", "docs/zh/rollback.md")])
+def test_the_page_about_rollbacks_shows_what_the_program_prints(
+    noonmark: Noonmark, machine: Machine, lang: str, page: str
+) -> None:
+    machine.prove()
+    machine.hold("mail:3")
+    machine.desk.later(DAY)
+    text = (Path(__file__).parents[3] / page).read_text("utf-8")
+    sample = text.split("$ noonmark ledger show\n")[1].split("```")[0]
+    printed = noonmark("ledger", "show", "--lang", lang, "--tz", "UTC").out
+    masks = (
+        (r"w-[0-9a-f]+", "WRITER"), (r"\b\d\d:\d\d(:\d\d)?\b", "TIME"), (r"\d{4}-\d\d-\d\d", "DATE"),
+        (r"[A-Z][a-z]{2} \d+ [A-Z][a-z]{2}", "DAY"), (r"(?m)^(mail +)\d+$", r"\1N"),
+    )  # fmt: skip
+    for pattern, word in masks:
+        sample, printed = re.sub(pattern, word, sample), re.sub(pattern, word, printed)
+    parts = iter(printed.strip().split("\n\n"))  # more may stand between them
+    missing = [part for part in sample.strip().split("\n\n") if part not in parts]
+    assert missing == [], f"{page} shows what is not printed in\n{printed}"
+
+
+def test_one_idea_has_one_chinese_word() -> None:
+    """A receipt is 回执, in the program and on every page."""
+    root = Path(__file__).parents[3]
+    pages = [*(root / "docs/zh").rglob("*.md"), root / "README.zh.md", *(root / "src").rglob("*.py")]
+    assert len(pages) > 100
+    assert [page.name for page in pages if "收据" in page.read_text("utf-8")] == []

@@ -171,6 +171,16 @@ def test_a_restart_finds_the_rollback_that_nobody_lived_through(tmp_path: Path) 
     assert (told["key"], told["outcome"]) == ("key:a", "success")
 
 
+def test_a_run_that_was_cancelled_is_in_the_journal_as_cancelled(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    worker = desk.worker(folder=desk.folder)
+    desk.add("a")
+    (row,) = worker.take("t", "w1", limit=10, runnable={"job": LEASE}, look_lease=SECOND).rows
+    assert worker.settle("s", "w1", [make_end(row, Event.CANCEL)])[0].outcome == "applied"
+    (told,) = outcomes(tmp_path, desk.store.store_id())
+    assert (told["key"], told["outcome"]) == ("key:a", "cancelled")
+
+
 def test_the_writers_of_a_host_that_do_not_come_back_are_proved_by_those_that_do(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     first, second = desk.worker("w1", folder=desk.folder), desk.worker("w2", folder=desk.folder)

@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 
 from noonmark.core import series
-from noonmark.core.model import DAY, HOUR, SECOND, CatchUp, Every, Job, Micros, Occurrence, Origin, Query, State
-from noonmark.engine import statefolder
+from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, CatchUp, Every, Job, Micros, Occurrence, Origin, Query, State
+from noonmark.engine import passing, statefolder
+from noonmark.engine.activate import declare
 from noonmark.engine.exports import Outcome
 from noonmark.engine.importing import Importer
 from noonmark.engine.statefolder import StateFolder
 from noonmark.explain.render import explanation_text
 from noonmark.explain.verify import verify
 from noonmark.explain.why import why
-from noonmark.stores.memory import proving
+from noonmark.stores.memory import MemoryStore, proving
+from noonmark.testing.clock import VirtualClock
 from noonmark.testing.world import World
 
 
@@ -103,6 +105,28 @@ def test_every_journaled_moment_is_a_success_and_the_series_goes_on(known: tuple
         assert all(place.by_number()[number] is State.SUCCESS for number in known)
         assert place.by_number()[4] is State.SUCCESS, "the next moment ran"
         assert place.problems() == []
+
+
+@pytest.mark.parametrize("number", [passing.AT_ONCE, passing.AT_ONCE + 1, 2 * passing.AT_ONCE + 7])
+def test_a_long_way_is_gone_in_parts_and_none_of_its_moments_is_lost(number: int) -> None:
+    job = Job(name="mail", trigger=Every(period=MINUTE), reason="t", catch_up=CatchUp(missed="all", max_delay=9 * DAY))
+    clock = VirtualClock()
+    store: Any = MemoryStore(clock)
+    declare(store, [job], actor="t")
+    (first,) = store.occurrences(Query())
+    clock.advance(2 * DAY)
+    at = first.scheduled_for + number * MINUTE
+    new = series.row_for_moment(job, series.moments_between(job, at - 1, at, limit=1)[0], revision=1)
+    one = Outcome(
+        occurrence=9, job="mail", subject="", identity=new.identity, key=new.key, scheduled_for=at,
+        business_date=new.business_date, origin=Origin.SCHEDULE, outcome="success", fence=9, writer="w",
+    )  # fmt: skip
+    numbers = itertools.count()
+    Importer(store, "s").carry_out([one], lambda: f"i{next(numbers)}", actor="ann")
+    rows = store.occurrences(Query(limit=5000, oldest_first=True))
+    assert [row.scheduled_for for row in rows] == [first.scheduled_for + n * MINUTE for n in range(number + 2)]
+    assert [row.scheduled_for for row in rows if row.frontier] == [at + MINUTE]
+    assert [row.scheduled_for for row in rows if row.state is State.SUCCESS] == [at]
 
 
 class Stopped(Exception):

@@ -114,11 +114,13 @@ def ledger(
 
 def _show(here: Session) -> int:
     from noonmark.engine.mending import overview
-    from noonmark.engine.witnessing import untold
+    from noonmark.engine.witnessing import cancelled_again_open, untold
 
     found, more = overview(here.store), untold(here.memories, here.store)
+    again = cancelled_again_open(here.memories, here.store, found.epochs, here.tell_damage)
     _remark_absent(here, found.epochs)
-    here.emit(_plain(here, found, more), lambda: _text(here, found, more))
+    plain = _plain(here, found, more) | {"cancelled_before": [_row(row, here.zone()) for row in again]}
+    here.emit(plain, lambda: _text(here, found, more, again))
     return problems.OK
 
 
@@ -162,7 +164,7 @@ def _row(row: Occurrence, zone: str) -> dict[str, Any]:
     return {"id": row.id, "job": row.job, "subject": row.subject, "key": key_told(row.job, row.key), "due": due}
 
 
-def _text(here: Session, found: Overview, more: Untold) -> str:
+def _text(here: Session, found: Overview, more: Untold, again: Sequence[Occurrence]) -> str:
     parts: list[str] = [] if more.lost else [here.word("ledger_no_rollback")]
     if found.epochs:
         parts = [_epoch(here, epoch) for epoch in found.epochs]
@@ -175,8 +177,10 @@ def _text(here: Session, found: Overview, more: Untold) -> str:
             parts.append(here.word("ledger_not_looked_at", jobs=jobs_said))
         if any(epoch.released_at is None for epoch in found.epochs):  # one that holds nothing wants an end, too
             parts.append(here.word("ledger_to_do"))
-        if any(epoch.released_at is None for epoch in found.epochs):
             parts.append(here.word("ledger_acts"))
+            if again:
+                rows_said = ", ".join(f"r{row.id} ({row.job})" for row in again[:SHOWN])
+                parts.append(here.word("ledger_cancelled", rows=rows_said, first=f"r{again[0].id}"))
     if more.lost:
         parts.append(here.word("ledger_untold", writers=", ".join(more.lost[:SHOWN])))
     if more.unreadable:

@@ -93,6 +93,16 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
             "请查看并重做：noonmark jobs、flags、next、show"
         ),
     ),
+    "ledger_cancelled": (
+        (
+            "Cancelled while they ran in that time, as a journal here knows, and open again: {rows}\n"
+            "If that still holds:     noonmark cancel {first} --reason WHY"
+        ),
+        (
+            "据这里的日志，那段时间里运行中被取消、现在又未结束的：{rows}\n"
+            "若仍要取消：noonmark cancel {first} --reason 原因"
+        ),
+    ),
     "ledger_let_run": (
         "{rows} held rows may run now; each start says that it may be a repeat.",
         "{rows} 个被扣住的触发现在可以运行；每次启动都会注明可能是重复。",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from noonmark.core.model import Event, Gates, NewOccurrence, Occurrence, Query, Settlement, State
+from noonmark.core.model import Event, Gates, NewOccurrence, Occurrence, Passed, Query, Settlement, State
 from noonmark.testing.builders import LEASE, make_start
 from noonmark.testing.conformance.harness import Harness
 
@@ -289,3 +289,30 @@ def subjects_have_frontiers_of_their_own(harness: Harness) -> None:
 
 def _with_adds(look: Occurrence, *adds: NewOccurrence) -> Settlement:
     return replace(make_start(look), adds=adds)
+
+
+# --- a series that is taken past what is known to have run --------------------------------------------
+
+
+def the_same_rule_takes_its_series_past_a_moment_and_goes_on_in_one_transaction(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=60, key="k1"))
+    (old,) = harness.store.occurrences(Query(identity="t:1"))
+    ran = harness.add_one(harness.series_row("2", at=120, key="k2"))
+    harness.act("mark_done", occurrence_id=ran)
+    gone = Passed(occurrence_id=old.id, fence=old.fence, verdict="skip_superseded", code="importing")
+    job = harness.activate(
+        harness.frontier_row("3", at=180), at=300, expected_revision=1, effective_at=harness.at(0), passed=(gone,),
+        adds=(harness.series_row("2", at=120, key="k2"),),
+    )  # fmt: skip
+    assert (job.revision, job.effective_at) == (1, harness.at(0))
+    assert _frontiers(harness) == ["t:3"]
+    assert harness.row(ran).state is State.SUCCESS
+    row = harness.row(old.id)
+    assert (row.state, row.code, row.claimed) == (State.SKIPPED, "importing", False)
+    assert harness.act("mark_done", occurrence_id=old.id, at=301).outcome == "done"
+    assert (harness.row(old.id).state, harness.row(old.id).claimed) == (State.SUCCESS, True)
+    assert harness.take_ids(at=179) == [], "neither is due any more"
+    late = harness.activate(
+        harness.frontier_row("9", at=900), at=302, expected_revision=1, effective_at=harness.at(0), passed=(gone,)
+    )
+    assert (late.revision, _frontiers(harness)) == (1, ["t:3"]), "what was read is out of date"
