@@ -115,10 +115,10 @@ class Place:
     def restore(self) -> None:
         """Let the store come back as it was when it was saved; a server must be away."""
         if self.server is None:
-            for name in ("noonmark.db-wal", "noonmark.db-shm"):
-                (self.folder / name).unlink(missing_ok=True)
             # Moved into place: a copy over a file that somebody has open damages it.
             shutil.copy2(self._saved / "noonmark.db", self.folder / "noonmark.db.new")
+            for name in ("noonmark.db", "noonmark.db-wal", "noonmark.db-shm"):  # in this order, as docs/stores.md says
+                (self.folder / name).unlink(missing_ok=True)
             (self.folder / "noonmark.db.new").replace(self.file)
         elif self.store == "postgres":
             server: Any = self.server

@@ -48,9 +48,9 @@ class SqlitePlace:
         connection.close()
 
     def put_back(self) -> None:
-        for side in ("-wal", "-shm"):
-            Path(f"{self._path}{side}").unlink(missing_ok=True)
         shutil.copy(self._copy, f"{self._path}.new")
+        for side in ("", "-wal", "-shm"):  # in this order: who has the file open begins no other log for it
+            Path(f"{self._path}{side}").unlink(missing_ok=True)
         os.replace(f"{self._path}.new", self._path)
 
 

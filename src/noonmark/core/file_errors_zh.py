@@ -32,6 +32,7 @@ FILE_ERRORS: tuple[tuple[str, str], ...] = (
         r"the file was replaced or taken away while a change was under way; nothing of the change was kept",
         "改动进行期间文件被替换或移走；这次改动没有保存",
     ),
+    (r"it is busy in this process", "本进程正忙于使用它"),
     (r"Repeat it\.", "请重试。"),
     (
         r"another file was put in its place, and your connection may be to the one that lay there before",

@@ -84,6 +84,7 @@ class Link:
         self._clock = clock
         self._courtesy = courtesy
         self._urgent = urgent
+        self._reader = reader
         self._lock = threading.Lock()
         self._owner = owner()
         self.pair: Pair | None = None
@@ -124,6 +125,24 @@ class Link:
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def alone(self) -> Iterator[AnyConnection]:
+        """Keep everybody else from the connection, and from writing where it is one that writes, while the block lasts."""
+        self._check_process()
+        if not self._lock.acquire(timeout=self.patience):
+            raise errors.unreachable(self.path, "it is busy in this process", REPEAT)
+        try:
+            with errors.translating(self.path):
+                if not self._reader:
+                    self._begin(self._connection)
+                try:
+                    yield self._connection
+                finally:
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+        finally:
+            self._lock.release()
 
     @property
     def identity(self) -> str:

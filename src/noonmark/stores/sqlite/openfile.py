@@ -105,8 +105,26 @@ class OpenFile:
         elif trouble == "gone":
             raise errors.unreachable(str(self._path), GONE, PUT_BACK)
         elif trouble:
-            raise errors.unreachable(str(self._path), LOG_GONE.format(log=f"{self._path}-wal"), STOP)
+            with self._opening:
+                if self._pair.trouble() == "log":
+                    self._begin_another_log()
         return self._links
+
+    def _begin_another_log(self) -> None:
+        """Put what our log holds, which is not at its path any more, into the file, and go on with a new one.
+
+        Another SQLite library in this process takes it away: when it closes the file, it drops the locks of ours with its
+        own, and believes to be the last.  Nobody may write meanwhile, and nobody may have begun another log.
+        """
+        main, _, reader = self._links
+        refused = errors.unreachable(str(self._path), LOG_GONE.format(log=f"{self._path}-wal"), STOP)
+        if os.path.exists(self._pair.log):
+            raise refused
+        with main.alone(), reader.alone() as connection:
+            _, pages, done = next(iter(connection.execute("PRAGMA wal_checkpoint(PASSIVE)")))
+            if done < pages:  # somebody reads an older state
+                raise refused
+            self._open(create=False)
 
     def close(self) -> None:
         """Close the connections; later calls find them closed."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -163,21 +165,86 @@ def test_what_is_under_way_when_the_file_is_replaced_is_kept_in_neither(tmp_path
     store.close()
 
 
-@pytest.mark.parametrize(
-    ("gone", "said"), [("", "the file was taken away"), ("-wal", "was taken away while it was open")]
-)
-def test_a_file_or_a_log_that_was_taken_away_under_an_open_store_is_not_written_any_more(
-    tmp_path: Path, gone: str, said: str
-) -> None:
+def test_a_file_that_was_taken_away_under_an_open_store_is_not_written_any_more(tmp_path: Path) -> None:
     path = tmp_path / "noonmark.db"
     store = SqliteStore(path)
     _add(store, "kept")
-    Path(f"{path}{gone}").rename(tmp_path / "away")
+    path.rename(tmp_path / "away")
     for ask in (store.now, lambda: _add(store, "new")):
-        with pytest.raises(StoreUnreachable, match=said):
+        with pytest.raises(StoreUnreachable, match="the file was taken away"):
             ask()
-    (tmp_path / "away").rename(f"{path}{gone}")
+    (tmp_path / "away").rename(path)
     assert _names(store) == {"kept"}
+    store.close()
+    assert _is_sound(path)
+
+
+@pytest.mark.parametrize("driver", ["apsw", "sqlite3"])
+def test_what_a_log_held_that_was_taken_away_is_put_into_the_file_and_another_one_is_begun(
+    tmp_path: Path, driver: str
+) -> None:
+    path = tmp_path / "noonmark.db"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        store = SqliteStore(path, driver=driver)
+    _add(store, "kept")
+    for side in ("-wal", "-shm"):
+        Path(f"{path}{side}").unlink()
+    _add(store, "new")
+    other = SqliteStore(path, driver=driver)
+    assert _names(store) == _names(other) == {"kept", "new"}
+    other.close()
+    store.close()
+    assert _is_sound(path)
+
+
+def test_a_log_in_whose_place_somebody_began_another_one_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "noonmark.db"
+    store = SqliteStore(path)
+    _add(store, "kept")
+    Path(f"{path}-wal").rename(tmp_path / "away")
+    Path(f"{path}-wal").write_bytes(b"")
+    with pytest.raises(StoreUnreachable, match=r"its log .* was taken away while it was open"):
+        _add(store, "new")
+    Path(f"{path}-wal").unlink()
+    (tmp_path / "away").rename(f"{path}-wal")
+    assert _names(store) == {"kept"}
+    store.close()
+    assert _is_sound(path)
+
+
+def test_while_somebody_reads_an_older_state_no_other_log_is_begun(tmp_path: Path) -> None:
+    path = tmp_path / "noonmark.db"
+    store = SqliteStore(path)
+    reading = apsw.Connection(str(path))
+    reading.execute("BEGIN")
+    reading.execute("SELECT count(*) FROM job").fetchall()
+    _add(store, "kept")
+    Path(f"{path}-wal").unlink()
+    with pytest.raises(StoreUnreachable, match="was taken away while it was open"):
+        store.now()
+    assert not Path(f"{path}-wal").exists()
+    reading.execute("ROLLBACK")
+    assert _names(store) == {"kept"}
+    reading.close()
+    store.close()
+    assert _is_sound(path)
+
+
+def test_another_library_in_this_process_costs_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "noonmark.db"
+    store = SqliteStore(path)
+    _add(store, "kept")
+    theirs = sqlite3.connect(path)
+    theirs.execute("SELECT count(*) FROM job").fetchall()
+    theirs.close()
+    _add(store, "new")
+    copy = tmp_path / "crashed.db"
+    for side in ("", "-wal"):
+        shutil.copy(f"{path}{side}", f"{copy}{side}")
+    crashed = SqliteStore(copy)
+    assert _names(crashed) == {"kept", "new"}, "as after a crash"
+    crashed.close()
     store.close()
     assert _is_sound(path)
 
