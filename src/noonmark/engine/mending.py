@@ -53,6 +53,12 @@ def epochs(store: Store) -> tuple[Epoch, ...]:
     return rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
 
 
+def runs_on_rollback(store: Store) -> frozenset[str]:
+    """Return the jobs whose repeats do no harm, as their rules say."""
+    said = {row.name: json.loads(row.rule) for row in store.jobs() if row.rule}
+    return frozenset(name for name, rule in said.items() if rule.get("on_rollback") == "run")
+
+
 def held_rows(store: Store, job: str | None = None) -> Iterator[Occurrence]:
     """Yield the rows that a look has held, by id."""
     for row in _all(store, job=job, states=OPEN_STATES):
@@ -225,7 +231,7 @@ def _open_rows(
     store: Store, epochs: Sequence[Epoch], job: str | None, is_of: Callable[[Epoch, Occurrence], bool]
 ) -> Iterator[Occurrence]:
     """Yield every open row that is of one of these rollbacks, unless its rule or a person lets it run."""
-    runs_on = {row.name for row in store.jobs() if row.rule and json.loads(row.rule).get("on_rollback") == "run"}
+    runs_on = runs_on_rollback(store)
     for row in _all(store, job=job, states=OPEN_STATES):
         if row.job in runs_on or row.code in LET_RUN:
             continue

@@ -143,6 +143,22 @@ def _is_lost(at: object, begun: object, epochs: Sequence[Epoch]) -> bool:
     return any(epoch.lost_from < at <= epoch.lost_until for epoch in epochs)
 
 
+def ran_before(row: Occurrence, epochs: Iterable[Epoch], witness: Witness) -> Witnessed | None:
+    """Return the success of the row's key that was lost in a rollback which is open and concerns the row, if any is known.
+
+    Args:
+        row: one that a person wants to be tried again.
+        epochs: the rollbacks.
+        witness: what journals have.
+    """
+    concerning = [
+        each for each in epochs if not each.is_released(row.job) and (each.concerns(row) or each.may_repeat(row))
+    ]
+    if not concerning or not row.key:
+        return None
+    return witness(concerning, (row.key,)).get((row.job, row.key))
+
+
 def absent(roots: Iterable[Path], store: str, epochs: Iterable[Epoch]) -> tuple[str, ...]:
     """Return the writers that lost something in a rollback which is open, and of which no folder has a journal."""
     places = [root / store for root in roots]

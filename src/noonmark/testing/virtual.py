@@ -115,15 +115,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(_NoInput())
         if dice is not None:
             self._ready = _AnyOrder(dice)
+        self.ready = self._ready
+        """What waits to be run at this very instant, timers left out."""
 
     def time(self) -> float:
         """Return the virtual boot clock, in seconds."""
         return self._virtual.boot() / 1e6
-
-    @property
-    def is_ready(self) -> bool:
-        """True when something waits to be run at this very instant, timers left out."""
-        return bool(self._ready)
 
     def drain(self) -> bool:
         """Run until nothing is ready at this instant, or somebody stops the loop; True when anything ran.

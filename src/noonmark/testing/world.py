@@ -111,7 +111,7 @@ class Replica:
     def has_work(self) -> bool:
         """True when there is something to do at this instant."""
         loop = self.loop
-        return loop.is_ready or (loop.next_at is not None and loop.next_at <= self.clock.boot())
+        return bool(loop.ready) or (loop.next_at is not None and loop.next_at <= self.clock.boot())
 
     def noticed(self, happening: Happening) -> None:
         """Keep what the engine tells."""
@@ -238,15 +238,15 @@ class World:
             self.advance(step)
 
     def _settle_instant(self) -> None:
-        progress = True
-        while progress:
-            progress = False
-            for replica in self.replicas:
-                if replica.is_alive and not replica.is_paused and replica.has_work:
-                    progress = True
+        """Run whatever has something to do now; what one replica does may give another one work."""
+        busy = [replica for replica in self.replicas if replica.is_alive and replica.has_work]
+        while busy:
+            for replica in busy:
+                if replica.goes:
                     self._current = replica
                     replica.loop.drain()
             self._current = None
+            busy = [replica for replica in self.replicas if replica.loop.ready and replica.goes]
 
     def _raise_errors(self) -> None:
         for replica in self.replicas:

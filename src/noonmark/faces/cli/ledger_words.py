@@ -191,6 +191,18 @@ LEDGER_TROUBLES: dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = 
             "先 noonmark ledger export 文件 --from-state{state}，再 noonmark ledger import 文件 --go，然后放行其余",
         ),
     ),
+    "retry_known": (
+        (
+            "{row} ran already, in what the store lost, as the journal of {writer} knows",
+            "tried again it would run a second time",
+            "noonmark ledger export FILE --from-state, then noonmark ledger import FILE --go",
+        ),
+        (
+            "{row} 已经运行过（据 {writer} 的日志，在存储丢失的时段里）",
+            "重试会让它再跑一遍",
+            "先 noonmark ledger export 文件 --from-state，再 noonmark ledger import 文件 --go",
+        ),
+    ),
     "ledger_release_how": (
         (
             "say how the held rows are to be released, and why",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from noonmark.core.model import Act
+from noonmark.core.model import Act, Query
+from noonmark.faces.cli import problems
 from noonmark.faces.cli.acts import carry_out, must_exist, number_of
-from noonmark.faces.cli.session import Command, session
+from noonmark.faces.cli.session import Command, Session, session
 
 
 @click.command(cls=Command, acts=True)
@@ -18,5 +19,21 @@ def retry(ctx: click.Context, occurrence: str, reason: str) -> int:
     number = number_of(occurrence)
     with session(ctx) as here:
         must_exist(here, number)
+        _refuse_known(here, number)
         act = Act(kind="retry", actor=here.actor, reason=reason, occurrence_id=number)
         return carry_out(here, act, done="is_due_again", what=f"r{number}")
+
+
+def _refuse_known(here: Session, number: int) -> None:
+    """Let nothing be tried again of which a worker's journal knows that it succeeded in what the store lost."""
+    from noonmark.engine.mending import epochs, runs_on_rollback
+    from noonmark.engine.witnessing import ran_before
+
+    found = epochs(here.store)
+    witness = here.witness if found else None
+    row = next(iter(here.store.occurrences(Query(ids=(number,)))), None)
+    if witness is None or row is None or row.job in runs_on_rollback(here.store):
+        return
+    seen = ran_before(row, found, witness)
+    if seen is not None:
+        raise problems.Trouble("retry_known", row=f"r{number}", writer=seen.writer, code=problems.REFUSED)
