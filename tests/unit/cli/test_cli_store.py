@@ -244,7 +244,7 @@ def test_what_cannot_be_done_says_so_and_leaves_nothing_behind(cli: Noonmark, ar
     assert answer.code == code, answer
     assert answer.err.startswith("noonmark: ")
     assert "Traceback" not in answer.err
-    assert {path.name for path in Path().iterdir()} == {"a.db", "a.db-pair"}
+    assert {path.name for path in Path().iterdir()} == {"a.db"}
 
 
 def test_no_secret_of_a_url_is_printed(cli: Noonmark, busy: str) -> None:
@@ -364,7 +364,7 @@ def test_the_demo_makes_no_namespace_where_there_are_none(cli: Noonmark, busy: s
     assert answer.code == 2
     assert "--dir says where it writes its file" in answer.err
     assert cli("demo", "--url", "nosuch://h").code == 2
-    assert {path.name for path in Path().iterdir()} == {"a.db", "a.db-pair"}
+    assert {path.name for path in Path().iterdir()} == {"a.db"}
 
 
 def test_flags_that_no_rule_names_are_listed_when_asked_for(cli: Noonmark, busy: str) -> None:
