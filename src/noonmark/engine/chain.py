@@ -16,10 +16,12 @@ from typing import Any, cast
 
 from noonmark.core import rollback
 from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo, changed
-from noonmark.core.model.rollback import LET_RUN, ChainLink, Claim, Epoch, Proof, Receipt, Serving
+from noonmark.core.model.rollback import ChainLink, Claim, Proof, Receipt, Serving
 from noonmark.engine import witnessing
+from noonmark.engine.places import place_of
+from noonmark.engine.recalled import Recalled
 from noonmark.engine.statefolder import StateFolder, Witness
-from noonmark.ports.rollback import ChainBroken, Guarded, Placed
+from noonmark.ports.rollback import ChainBroken, Guarded
 from noonmark.ports.store import Capability, Store, StoreUnreachable
 
 ASK_AGAIN: Micros = SECOND // 10
@@ -45,6 +47,7 @@ class ChainedStore:
         ttl: heartbeat ttl, µs: how long others are waited for at most.
         row_of: the row of a run under our lease, for the journal.
         folder: where to remember beyond this process.
+        wake: is called when another store lies there, from whichever thread found it.
     """
 
     def __init__(
@@ -56,8 +59,11 @@ class ChainedStore:
         ttl: Micros,
         row_of: Callable[[int], Occurrence | None],
         folder: StateFolder | None = None,
+        wake: Callable[[], object] = lambda: None,
     ) -> None:
         self._store = store
+        self._wake = wake
+        self._is_another = False
         self._guard = cast("Guarded", store)
         self._worker = worker
         self._boot = boot
@@ -76,9 +82,7 @@ class ChainedStore:
         self._offset: Micros = 0
         self._proved_at: Micros = 0
         self._rolled_back = False
-        self._unreleased: tuple[Epoch, ...] = ()
-        self._over_at = 0
-        self._lost: witnessing.Known = {}  # what ran in those, as the journals of this host have it
+        self._recalled = Recalled(self._folder)
         self._sent: dict[str, ChainLink] = {}  # by request: a repeat goes with the link of the first time
 
     def __getattr__(self, name: str) -> Any:
@@ -95,13 +99,24 @@ class ChainedStore:
         return rolled_back
 
     @property
+    def is_another(self) -> bool:
+        """True while nobody has asked ``came_to_another``: nothing is taken, and no run ends in what is not its store."""
+        return self._is_another
+
+    def came_to_another(self) -> bool:
+        """True once after another store was found where ours was, one made anew as a rule: nothing of ours is in it."""
+        is_another, self._is_another = self._is_another, False
+        return is_another
+
+    @property
     def is_quiet(self) -> bool:
         """True when no batch has proved anything for a third of the ttl: others may be waiting for us, or all be lost."""
         return self._proves and self._boot() - self._proved_at >= self._ttl // 3
 
     def prove(self) -> None:
         """Ask whether what was acknowledged is still there."""
-        self._prove()
+        if self._proves:
+            self._prove()
 
     def recall(self) -> Micros:
         """Read the rollbacks, and what the journals of this host have of those that nobody has released.
@@ -111,24 +126,13 @@ class ChainedStore:
         """
         fact = self._store.facts([rollback.FACT])[rollback.FACT]
         unreleased = tuple(epoch for epoch in rollback.epochs_of(fact.value) if epoch.released_at is None)
-        if self._proves and self._folder.root is not None and unreleased != self._unreleased:
-            self._unreleased = unreleased
-            self._read_journals(self._guard.store_id())
+        if self._proves:
+            self._recalled.read(self._guard.store_id(), unreleased)
         return rollback.lost_until(fact)
-
-    def _read_journals(self, store: str) -> None:
-        assert self._folder.root is not None, "asked only of workers that have one"
-        self._over_at = self._folder.over_at(store)  # before the lines: what comes meanwhile is read again
-        self._lost = witnessing.lost_successes([self._folder.root], store, self._unreleased)
-
-    def _listen(self) -> None:
-        """While a rollback is open: hear of runs of this machine that have ended over it since the journals were read."""
-        if self._unreleased and self._folder.over_at(self._receipt.store) != self._over_at:
-            self._read_journals(self._receipt.store)
 
     def has_run(self, row: Occurrence) -> bool:
         """True for a row whose key succeeded in what the store lost, unless a person has let it run."""
-        return bool(self._lost) and (row.job, row.key) in self._lost and row.code not in LET_RUN
+        return self._recalled.has_run(row)
 
     def close_memory(self) -> None:
         """Let another process be this writer."""
@@ -145,6 +149,7 @@ class ChainedStore:
             return self._store.take(request_id, worker, limit=limit, runnable=runnable, look_lease=look_lease)
         self._ensure()
         for _ in range(PROOFS_BORNE):
+            limit = 0 if self._is_another else limit
             if limit and self._waits():
                 idle = self._store.take(f"{request_id}w", worker, limit=0, runnable=runnable, look_lease=look_lease)
                 return changed(idle, next_due=idle.now + ASK_AGAIN)
@@ -159,7 +164,7 @@ class ChainedStore:
             if any(not row.looking for row in taken.rows):
                 self._acknowledge(link, taken.now)
             if taken.rows:
-                self._listen()
+                self._recalled.listen(self._receipt.store)
             return taken
         raise StoreUnreachable("the chain of this worker kept breaking; it asks again")
 
@@ -169,6 +174,8 @@ class ChainedStore:
             return self._store.settle(request_id, worker, items)
         self._ensure()
         for _ in range(PROOFS_BORNE):
+            if self._is_another:
+                return [Settled(outcome="stale") for _ in items]
             link = self._link(request_id, items)
             try:
                 answers = self._store.settle(request_id, worker, items, link=link)
@@ -284,26 +291,43 @@ class ChainedStore:
             asked, proof = self._ask(witness)
             if proof.outcome == "other":  # another store lies at the address: what we know is about the one before
                 witness.close()
-                witness = self._remember()
+                witness = self._forget()
                 asked, proof = self._ask(witness)
             is_first = self._witness is None
             self._proved_at = self._boot()
             self._offset = proof.now - self._proved_at
             with self._memory:
                 self._witness = witness
-                witness.keep(_merged(proof, witness.receipt))
+                witness.keep(proof.receipt_after(witness.receipt))
             self._note(proof, asked, witness.writer)
             if is_first:
                 self._prove_others(proof.receipt.store)
             self._identity, self._serving = proof.serving.identity, proof.serving
             self._awaits = proof.now - proof.serving.since < self._ttl
             self._asked_at = 0
+        if self._is_another:
+            self._wake()
 
-    def _remember(self) -> Witness:
-        store: str = self._guard.store_id()
-        place = self._store.place if isinstance(self._store, Placed) else self._store.url
+    def _forget(self) -> Witness:
+        """Go over to another store under our eyes: what was known is about the one before."""
+        before = self._receipt.store if self._witness is not None else ""
+        self._recalled.forget()
+        self._epoch_at = 0
+        self._sent.clear()
+        witness = self._remember(is_told=True)
+        self._is_another = True
+        _LOG.error(
+            "another store lies at %s than the one that this worker knew (%s): what that one held is not here (occurrences, "
+            "pauses, flags, outcomes); runs under way are stopped, and the jobs are declared anew.  See: noonmark doctor",
+            place_of(self._store),
+            before,
+        )
+        return witness
+
+    def _remember(self, *, is_told: bool = False) -> Witness:
+        store, place = str(self._guard.store_id()), place_of(self._store)
         before = self._folder.was_elsewhere(place, store)
-        if before:
+        if before and not is_told:
             _LOG.warning(
                 "another store lies at %s than the one that the workers of this host knew (%s); what that one held, and "
                 "what was done there, is not known here",
@@ -374,11 +398,3 @@ class ChainedStore:
             return True
         self._awaits = False
         return False
-
-
-def _merged(proof: Proof, receipt: Receipt | None) -> Receipt:
-    """Return the receipt after a proof; what was acknowledged while it was under way is not forgotten for it."""
-    if proof.outcome != "present" or receipt is None:
-        return proof.receipt
-    further = changed(receipt, epoch=proof.receipt.epoch) if receipt.seq > proof.receipt.seq else proof.receipt
-    return changed(further, worker=receipt.worker, beat=receipt.beat)

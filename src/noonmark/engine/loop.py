@@ -47,6 +47,7 @@ from noonmark.engine.runs import Finish, Run
 from noonmark.engine.signals import Observer, Started, Stopped, tell
 from noonmark.engine.starting import handed_back, started
 from noonmark.engine.statefolder import StateFolder
+from noonmark.engine.tending import Tender
 from noonmark.ports.clock import Clock
 from noonmark.ports.lock import LockSource
 from noonmark.ports.store import Capability, Store, StoreUnusable
@@ -79,7 +80,7 @@ class Engine:
     ) -> None:
         self.book = Book()
         self.chain = ChainedStore(
-            store, info.id, boot=clock.boot, ttl=heartbeat_ttl, row_of=self.book.row_of, folder=state
+            store, info.id, boot=clock.boot, ttl=heartbeat_ttl, row_of=self.book.row_of, folder=state, wake=self.wake
         )
         self._store = store = cast("Store", self.chain)
         self._gate = gate
@@ -88,7 +89,6 @@ class Engine:
         self._worker = info.id
         self._concurrency = concurrency
         self._observer = observer
-        self._ttl = heartbeat_ttl
         self._zone = zone
         self._expect_renewal = expect_renewal
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -118,6 +118,7 @@ class Engine:
         self._farewell = Farewell(gate, self.duty, self._roster, self.inbox, self._recorder, clock, grace=30 * SECOND)
         self._outages = Outages(store, gate, self.duty, worker=self._worker, to_store=lambda at: self._offset + at)
         self._watchdog = Watchdog(store, gate, self.rules, registry, worker=self._worker)
+        self._tender = Tender(gate, self.chain, self._watchdog, self._outages, self._pace, self._guarded, heartbeat_ttl)
 
     def _make_looker(self, is_alive: Callable[[Any, Micros], bool | None]) -> Looker:
         return Looker(
@@ -194,7 +195,8 @@ class Engine:
                 await self._farewell.say_ended()
                 return
             taking = asyncio.create_task(self._taking())
-            steps = (self._settling, self._roster.watch, self._tending, self._proving, self._farewell.desert)
+            slow = (self._tender.tending, self._tender.proving)
+            steps = (self._settling, self._roster.watch, *slow, self._farewell.desert)
             others = [asyncio.create_task(step()) for step in steps]
             tasks += [taking, *others]
             done, _ = await asyncio.wait([taking, *others], return_when=asyncio.FIRST_COMPLETED)
@@ -221,6 +223,13 @@ class Engine:
         reach(Point.HEARD_OF)
         await self._declare()
         _LOG.info("worker %s runs %d jobs, %d at once", self._worker, len(self.rules.runnable), self._concurrency)
+
+    async def _begin_anew(self) -> None:
+        """Another store lies there, an empty one as a rule: be heard of in it, and declare what we run."""
+        self._roster.disown()
+        self.chain.came_to_another()
+        self._reckon(await self._gate.call(self.duty.beat))
+        await self._declare()
 
     async def _declare(self) -> None:
         self.chain.came_back_older()
@@ -264,6 +273,11 @@ class Engine:
         received = self._clock.boot()
         self._reckon(taken.now)
         reach(Point.TAKEN)
+        if taken.rules_version < self.rules.version:
+            await self._gate.call(self.chain.prove)  # no store's rules go back in time by themselves
+        if self.chain.is_another:
+            await self._begin_anew()
+            return received
         if self.chain.came_back_older():
             await self._declare()  # an older store may have older rules, and series that had moved on
         if self.duty.came_back():
@@ -299,6 +313,9 @@ class Engine:
     async def _adopt_rules(self, version: int) -> None:
         await self._load_rules(version)
         reach(Point.RULE_CHANGED)
+        if any(self.rules.row(job.name) is None for job in self._registry.jobs()):
+            await self._declare()  # nobody takes a row away but who empties the store
+            return
         await self._watchdog.check_own()
 
     async def _start_taken(self, rows: Sequence[Occurrence], asked: Micros, now: Micros) -> None:
@@ -356,7 +373,7 @@ class Engine:
                 ours = [finish for finish in batch if self._roster.end(finish)]
                 if was_full:
                     self._pace.wake()  # slots are free before the outcomes are stored: take and settle overlap
-                if await self._record(ours):
+                if await self._record([finish for finish in ours if not finish.run.foreign]):
                     self._pace.wake()  # something of ours became due earlier than the loop knows
                 for finish in ours:
                     self.book.drop(finish.run)
@@ -372,29 +389,3 @@ class Engine:
         except Exception:
             _LOG.exception("%d outcomes could not be recorded; their leases will lapse", len(finished))
             return False
-
-    # -- tending ----------------------------------------------------------------------------------------
-
-    async def _tending(self) -> None:
-        """Once a minute see that no series has lost its frontier, and that every time away is on record."""
-        while True:
-            await asyncio.sleep(60)
-            await self._guarded(self._tend())
-
-    async def _proving(self) -> None:
-        """Prove now and then that the store holds what it acknowledged, also when there is nothing to do."""
-        while True:
-            await asyncio.sleep(self._ttl / 3e6)
-            await self._guarded(self._prove())
-
-    async def _prove(self) -> Micros:
-        if self.chain.is_quiet:
-            await self._gate.call(self.chain.prove)
-            if self.chain.is_older:
-                self._pace.wake()
-        return 0
-
-    async def _tend(self) -> Micros:
-        await self._watchdog.check_some()
-        await self._outages.write_down()
-        return 0

@@ -63,6 +63,12 @@ class Roster:
             self.active[run] = None
         self.stop(list(runs), "lost", why="start", patience=0)
 
+    def disown(self) -> None:
+        """Stop every run of a store that lies there no more: nothing about it may reach the one that does."""
+        for run in self.active:
+            run.foreign = True
+        self.stop(list(self.active), "lost", why="another store")
+
     def end(self, finish: Finish) -> bool:
         """Give the slot back; False for the late report of a run that had been given up."""
         run = finish.run

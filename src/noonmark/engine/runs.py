@@ -30,6 +30,7 @@ class Run:
         "asked",
         "effects",
         "fence",
+        "foreign",
         "handle",
         "handler",
         "hold",
@@ -69,6 +70,7 @@ class Run:
         self.effects = False  # set by the job: an automatic retry is no longer safe
         self.settled = False
         self.abandoned = False
+        self.foreign = False  # another store lies there since: its rows have the same numbers and are other rows
         self.quiet = False  # started by take alone: there is no decision line to go with
         self.handle: Any = None  # the executor's: a task, a process
 

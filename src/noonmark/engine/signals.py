@@ -53,7 +53,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """A run of this worker is no longer believed in; ``why``: ``renewal``, ``trust``, ``lock``, ``start``."""
+    """A run of this worker is no longer believed in; ``why``: ``renewal``, ``trust``, ``lock``, ``start``,
+    ``another store``."""
 
     row: Occurrence
     fence: int

@@ -28,7 +28,7 @@ from typing import Any
 
 from noonmark.core.model import Micros
 from noonmark.core.model.rollback import Receipt
-from noonmark.engine import lines
+from noonmark.engine import lines, places
 
 try:
     import fcntl
@@ -218,15 +218,7 @@ class StateFolder:
         """Remember which store lies at an address; return the one that lay there before, "" when it is the same."""
         if self._root is None:
             return ""
-        place = self._root / "places" / hashlib.sha256(url.encode()).hexdigest()[:16]
-        try:
-            before = place.read_text(encoding="utf-8").strip() if place.exists() else ""
-            if before != store:
-                place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                place.write_text(f"{store}\n", encoding="utf-8")
-        except OSError:
-            return ""
-        return before if before != store else ""
+        return places.was_elsewhere(self._root, url, store)
 
 
 def _count_over(place: Path) -> None:

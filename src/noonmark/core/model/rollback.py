@@ -13,7 +13,7 @@ from typing import Any
 
 from noonmark.core.model.base import HOUR, Micros, Origin
 from noonmark.core.model.occurrence import Occurrence
-from noonmark.core.model.quick import quick
+from noonmark.core.model.quick import changed, quick
 
 ASKED_LATE: Micros = HOUR
 """How long after a release somebody who asks for a key may still be asking again for what was lost: producers retry late."""
@@ -145,3 +145,10 @@ class Proof:
     serving: Serving
     epochs: tuple[Epoch, ...]
     now: Micros
+
+    def receipt_after(self, receipt: Receipt | None) -> Receipt:
+        """Return the receipt after this; what was acknowledged while the proof was under way is not forgotten for it."""
+        if self.outcome != "present" or receipt is None:
+            return self.receipt
+        further = changed(receipt, epoch=self.receipt.epoch) if receipt.seq > self.receipt.seq else self.receipt
+        return changed(further, worker=receipt.worker, beat=receipt.beat)
