@@ -13,8 +13,10 @@ import pytest
 
 from noonmark.core.model import SECOND, Every, Fact, Query
 from noonmark.core.model.rollback import Claim
+from noonmark.engine import gate
 from noonmark.engine.registry import Registry
 from noonmark.engine.worker import Worker
+from noonmark.ports.store import StoreError
 from noonmark.testing import servers
 from noonmark.testing.builders import make_caller_row, make_job
 from noonmark.testing.servers.server import with_options
@@ -126,4 +128,24 @@ def test_a_server_that_comes_back_empty_is_worked_with_anew(tmp_path: Path) -> N
         fleet.wait_for_ticks(at_most=10)
         server.kill()  # it keeps nothing
         server.start()
+        fleet.wait_for_ticks(at_most=15)
+        looking = open_store(server.url)
+        assert [job.name for job in looking.jobs()] == ["tick"]
+        looking.close()
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)  # a namespace without keys is an empty one
+def test_a_store_that_is_not_there_is_waited_for_and_never_made_anew_by_who_works_in_it(
+    place: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, url = place
+    monkeypatch.setattr(gate, "MENDING", SECOND // 10)
+    with Fleet(url, tmp_path / "state") as fleet:
+        fleet.wait_for_ticks(at_most=10)
+        wipe(kind, url)
+        time.sleep(2)
+        assert all(worker.is_running for worker in fleet.workers)
+        with pytest.raises(StoreError):
+            open_store(url, create=False)
+        open_store(url).close()
         fleet.wait_for_ticks(at_most=15)

@@ -97,8 +97,8 @@ _REMEDIES = {
     "Correct host and port in the URL.": "请在 URL 中改正主机和端口。",
     "Correct it in the URL.": "请在 URL 中改正。",
     "Run: noonmark store migrate.": "请执行：noonmark store migrate。",
-    "Was it dropped?  Restore it from a backup, or name another schema.": (
-        "是否被删除？请从备份恢复，或换一个 schema。"
+    "Was it dropped?  Restore it from a backup, or make an empty one: noonmark store migrate.": (
+        "是否被删除？请从备份恢复，或新建一个空的：noonmark store migrate。"
     ),
     "Restore the database from a backup.": "请从备份恢复数据库。",
     "REINDEX the schema, and look for the cause in the server's log.": "请 REINDEX 该 schema，并在服务器日志中查找原因。",

@@ -17,6 +17,7 @@ from noonmark.core import rollback
 from noonmark.core.codec import digest
 from noonmark.core.model import SECOND, Cron, Every, Job, JobRow, Micros, Query, WorkerInfo
 from noonmark.core.times import tzdata_version
+from noonmark.engine import places
 from noonmark.engine.host import lives_here
 from noonmark.engine.witnessing import Untold, untold
 from noonmark.explain.find import read_rule
@@ -88,6 +89,7 @@ def examine(
         *_workers(workers, rows, version),
         *_rollback(store, workers),
         *_untold(untold(memories, store), memories),
+        *_another(store, memories),
         *_rules(store, rows, workers),
         *_declared(rows, declared),
     ]
@@ -174,6 +176,23 @@ def _untold(more: Untold, memories: Sequence[Path]) -> Iterable[Finding]:
         )
         remedy = "The next worker that starts here writes them anew; compare what the jobs did: noonmark ledger export"
         yield Finding(code="receipt_unreadable", level="warn", sentence=sentence, remedy=remedy, detail=detail)
+
+
+def _another(store: Store, memories: Sequence[Path]) -> Iterable[Finding]:
+    """Say that another store lay here: to this one nothing is missing, for nothing was ever in it."""
+    if Capability.PROVES not in store.capabilities:
+        return
+    for folder, before in places.former(memories, places.place_of(store), cast("Guarded", store).store_id()):
+        detail: dict[str, object] = {"before": before, "folder": str(folder)}
+        sentence = (
+            f"Another store lay here before, as workers of this machine remember: {before}. What it held is not in this one "
+            "(occurrences, pauses, flags, outcomes), and nothing here can say what is missing."
+        )
+        remedy = (
+            f"Put it back if that was not meant; what ran there: noonmark ledger export FILE --from-state {folder} "
+            f"--of {before}. To hear of it no more, remove {folder / before}"
+        )
+        yield Finding(code="store_another", level="warn", sentence=sentence, remedy=remedy, detail=detail)
 
 
 # -- clocks and workers -------------------------------------------------------------------------------

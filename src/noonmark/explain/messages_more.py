@@ -91,6 +91,10 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
         "may repeat what the store lost when it went back in time: {count} runs (noonmark ledger show)",
         "可能重复了存储回退时丢失的运行：{count} 次（noonmark ledger show）",
     ),
+    "verify_former": (
+        "of what was due before {at} nothing is proved: another store lay here then, {former} (noonmark doctor)",
+        "本存储对 {at} 之前一无所知：那时这里是另一个存储（{former}），其中到期的内容未被证明（noonmark doctor）",
+    ),
     "problem_seen_rows": ("{first} and {second}", "{first} 与 {second}"),
     "too_many": (
         "{job} was due more than {limit} times in that span",

@@ -42,6 +42,8 @@ class Report:
     died: int
     stale_refused: int
     duplicates_refused: int
+    begins: Micros | None = None  # the first rule or worker that the store knows; nothing is proved of what was before
+    former: tuple[str, ...] = ()  # other stores that lay here before, as this machine's workers remember
     may_repeat: int = 0  # runs that may repeat what the store lost; those that are known to do so are problems
 
     def count(self, *kinds: str) -> int:

@@ -94,6 +94,9 @@ def report_text(report: Report, voice: Voice) -> Told:
         lines.append(voice.say("verify_refused", duplicates=report.duplicates_refused, stale=report.stale_refused))
     if report.may_repeat:
         lines.append(voice.say("verify_may_repeat", count=report.may_repeat))
+    if report.former:
+        begins = report.until if report.begins is None else report.begins
+        lines.append(voice.say("verify_former", at=voice.day_and_clock(begins), former=", ".join(report.former)))
     lines.append(voice.say("verify_ok" if report.ok else "verify_bad"))
     return joined(lines)
 
@@ -128,6 +131,8 @@ def report_json(report: Report, zone: str) -> dict[str, Any]:
         "stale_writes_refused": report.stale_refused,
         "duplicates_refused": report.duplicates_refused,
         "may_repeat": report.may_repeat,
+        "begins": None if report.begins is None else stamp(report.begins, zone),
+        "former_stores": list(report.former),
     }
 
 

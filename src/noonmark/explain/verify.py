@@ -80,6 +80,7 @@ def verify(
     job: str | None = None,
     lives: Lives | None = None,
     witness: Witness | None = None,
+    former: Sequence[str] = (),
 ) -> Report:
     """Prove the ledger between two instants.
 
@@ -89,6 +90,7 @@ def verify(
         job: only this job.
         lives: says of a worker of the reader's own machine whether its process lives, None for any other.
         witness: says what the workers' journals have of ranges that the store lost.
+        former: ids of other stores that lay here before; of what was due in them nothing is proved.
 
     Raises:
         TooMany: a job was due too often in the span to be recomputed at once.
@@ -119,6 +121,11 @@ def verify(
         stale_refused=reading.tallies.stale_refused,
         duplicates_refused=reading.tallies.duplicates_refused,
         may_repeat=reading.may_repeat,
+        begins=min(
+            (*(r.effective_at for r in reading.tallies.revisions), *(w.started_at for w in reading.workers)),
+            default=None,
+        ),
+        former=tuple(former),
     )
 
 

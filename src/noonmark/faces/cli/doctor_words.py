@@ -109,6 +109,16 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "{folder} 中 {writers} 的回执无法读取：不知道存储是否丢失了它们的数据。",
         "在此启动的下一个 worker 会重新写好它们；请核对任务做过什么：noonmark ledger export",
     ),
+    "store_another": (
+        (
+            "据本机 worker 的记忆，这里以前是另一个存储：{before}。它所存的内容不在现在的存储里（触发、暂停、标志、结果），"
+            "从这里也无法得知缺了什么。"
+        ),
+        (
+            "若非有意，请把它放回；那里运行过什么：noonmark ledger export 文件 --from-state {folder} --of {before}。"
+            "不想再看到此提示，请删除 {folder}/{before}"
+        ),
+    ),
     "workers_blind": (
         "没有状态目录的盲 worker：{workers}；重启后无法得知存储是否丢失数据。",
         "请给它们一个持久的目录：noonmark worker --state 目录（NOONMARK_STATE）。",

@@ -156,6 +156,7 @@ def _plain(here: Session, found: Overview, more: Untold) -> dict[str, Any]:
             for writer in found.writers
         ],
         "not_yet_told": {"lost": list(more.lost), "unreadable": list(more.unreadable)},
+        "former_stores": list(here.former),
     }
 
 
@@ -183,6 +184,8 @@ def _text(here: Session, found: Overview, more: Untold, again: Sequence[Occurren
                 parts.append(here.word("ledger_cancelled", rows=rows_said, first=f"r{again[0].id}"))
     if more.lost:
         parts.append(here.word("ledger_untold", writers=", ".join(more.lost[:SHOWN])))
+    if here.former:
+        parts.append(here.word("ledger_former", former=", ".join(here.former[:SHOWN]), first=here.former[0]))
     if more.unreadable:
         folder, writers = ", ".join(map(str, here.memories)), ", ".join(more.unreadable[:SHOWN])
         parts.append(here.word("ledger_unreadable", writers=writers, folder=folder))

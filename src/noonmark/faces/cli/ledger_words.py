@@ -65,6 +65,16 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
             "下一个带着这些回执启动的 worker 会登记这次回退，可能已运行的触发将被扣住：noonmark worker APP"
         ),
     ),
+    "ledger_former": (
+        (
+            "Another store lay here before, as workers of this machine remember ({former}): what it held is not here.\n"
+            "What ran there:  noonmark ledger export FILE --from-state --of {first}"
+        ),
+        (
+            "据本机 worker 的记忆，这里以前是另一个存储（{former}）：它所存的内容不在现在的存储里。\n"
+            "那里运行过什么：noonmark ledger export 文件 --from-state --of {first}"
+        ),
+    ),
     "ledger_unreadable": (
         "The receipts of {writers} in {folder} cannot be read, so it is not known whether the store lost something of them.",
         "{folder} 中 {writers} 的回执无法读取，因此不知道存储是否丢失了它们的数据。",

@@ -123,6 +123,16 @@ class Session:
             return None
         return witnessing.witness(self.memories, store_id(store), self.tell_damage)
 
+    @property
+    def former(self) -> tuple[str, ...]:
+        """Return the ids of other stores that lay here before, as the workers of this machine remember."""
+        from noonmark.engine import places
+
+        store: Any = self.store
+        if not hasattr(store, "store_id"):
+            return ()
+        return tuple(name for _, name in places.former(self.memories, places.place_of(store), store_id(store)))
+
     def tell_damage(self, place: str) -> None:
         """Remark, once, that a line of a journal (FILE:LINE) says nothing any more."""
         if place not in self.damaged:

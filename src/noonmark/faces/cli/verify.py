@@ -34,7 +34,7 @@ def verify(ctx: click.Context, since: str, until: str | None, job: str | None) -
         if end is not None and end < start:
             raise problems.Trouble("backwards", start=since, end=until, first="--since", second="--until")
         try:
-            report = prove(here.store, start, end, job=job, lives=here.lives, witness=here.witness)
+            report = prove(here.store, start, end, job=job, lives=here.lives, witness=here.witness, former=here.former)
         except TooMany as error:
             raise problems.Trouble("too_many", job=str(error)) from None
         here.emit(report_json(report, here.zone()), lambda: report_text(report, here.voice(here.one_zone or "UTC")))

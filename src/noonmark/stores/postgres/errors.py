@@ -1,8 +1,9 @@
 """What goes wrong with a PostgreSQL server, said so that a person can act.
 
 Rule of the file: no psycopg exception leaves this store.  What may pass by itself (a restart, a failover, a full disk that
-somebody is clearing) is ``StoreUnreachable``, so that workers wait; what waiting cannot mend (credentials, missing rights,
-a schema that is gone) is ``StoreUnusable``; a value that PostgreSQL cannot hold is a ``ValueError`` of its caller.
+somebody is clearing, a schema that is being restored) is ``StoreUnreachable``, so that workers wait; what waiting cannot
+mend (credentials, missing rights) is ``StoreUnusable``; a value that PostgreSQL cannot hold is a ``ValueError`` of its
+caller.
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ CONFLICTS = frozenset({"40P01", "40001", "23505", "23502"})
 """Deadlock, serialisation failure, a row (or a request) that another transaction inserted first: the verb is run again."""
 INSERTED_FIRST = frozenset({"23505", "23502"})
 
+_GONE = "Was it dropped?  Restore it from a backup, or make an empty one: noonmark store migrate."
+"""It is waited for, as a file that is not there is: a worker that made it anew would stand in a restore's way."""
 _PASSING = {
     "25006": ("it is read-only just now", "If this lasts, name the primary server in the URL."),
     "25P03": ("our transaction was idle for too long and was ended", "Was this process stopped meanwhile?"),
+    "3F000": ("the schema is not there", _GONE),
+    "42P01": ("a table of the schema is missing", _GONE),
     "53100": ("its disk is full; nothing of the last change was kept", "Free some space on the server."),
     "53200": ("it is out of memory", "Look at the server's log."),
     "53300": ("it has too many connections", "Raise max_connections there, or lower pool_size in the URL."),
@@ -32,8 +37,6 @@ _LASTING = {
     "28": CAUSES["credentials"],
     "3D": CAUSES["database"],
     "42501": CAUSES["rights"],
-    "3F": ("the schema is not there", "Run: noonmark store migrate."),
-    "42P01": ("a table of the schema is missing", "Was it dropped?  Restore it from a backup, or name another schema."),
     "42703": ("a column of the schema is missing", "Run: noonmark store migrate."),
     "42P05": ("a pooler gives its sessions to others in between", "Add pooler=transaction to the URL."),
     "26000": ("a pooler gives its sessions to others in between", "Add pooler=transaction to the URL."),

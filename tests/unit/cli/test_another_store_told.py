@@ -1,0 +1,83 @@
+"""A store that lies where another one lay is not called well by who remembers the other one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from calling import Noonmark
+from desk import Desk
+
+from noonmark.core.model.rollback import Receipt
+from noonmark.engine import places
+from noonmark.engine.statefolder import StateFolder
+
+BEFORE = "0" * 31 + "b"
+
+
+def remembered(root: Path, place: str, *stores: str) -> None:
+    """A state folder in which workers found these stores at a place, one after the other."""
+    for store in stores:
+        StateFolder(root).was_elsewhere(place, store)
+        witness = StateFolder(root).open(store, "w1")
+        witness.keep(Receipt(store=store, writer=witness.writer))
+        witness.close()
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NOONMARK_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["no worker has found it yet", "a worker has found it"])
+def test_doctor_verify_and_ledger_show_say_that_another_store_lay_here(
+    noonmark: Noonmark, desk: Desk, state: Path, is_known: bool
+) -> None:
+    own = desk.store.store_id()
+    remembered(state, places.place_of(desk.store), BEFORE, *([own] if is_known else []))
+    doctor = noonmark("doctor")
+    assert "Another store lay here before" in doctor.out
+    assert f"--from-state {state} --of {BEFORE}" in doctor.out
+    assert f"another store lay here then, {BEFORE}" in noonmark("verify").out
+    verified = json.loads(noonmark("verify", "--json").out)
+    assert (verified["former_stores"], verified["ok"]) == ([BEFORE], True)
+    assert f"remember ({BEFORE})" in noonmark("ledger", "show").out
+    assert json.loads(noonmark("ledger", "show", "--json").out)["former_stores"] == [BEFORE]
+    for words in (("doctor",), ("verify",), ("ledger", "show")):
+        assert BEFORE in noonmark(*words, "--lang", "zh").out
+
+
+def test_a_place_that_had_one_store_only_and_another_place_are_no_matter(
+    noonmark: Noonmark, desk: Desk, state: Path
+) -> None:
+    own = desk.store.store_id()
+    remembered(state, "sqlite:///elsewhere", BEFORE)
+    remembered(state, places.place_of(desk.store), own)
+    assert "lay here" not in noonmark("doctor").out + noonmark("verify").out + noonmark("ledger", "show").out
+
+
+def test_who_removes_what_is_remembered_of_the_other_store_hears_of_it_no_more(
+    noonmark: Noonmark, desk: Desk, state: Path
+) -> None:
+    remembered(state, places.place_of(desk.store), BEFORE, desk.store.store_id())
+    for path in sorted((state / BEFORE).rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    assert "lay here" not in noonmark("doctor").out
+
+
+def test_a_store_that_was_put_back_is_the_one_that_lies_here_and_the_one_between_is_told(tmp_path: Path) -> None:
+    remembered(tmp_path, "sqlite:///a", "1", "2", "1")
+    assert places.former([tmp_path], "sqlite:///a", "1") == [(tmp_path, "2")]
+    assert places.former([tmp_path], "sqlite:///a", "2") == [(tmp_path, "1")]
+
+
+@pytest.mark.parametrize("name", ["..", "../outside", "/etc", ""])
+def test_a_name_in_a_damaged_file_is_never_a_path(tmp_path: Path, name: str) -> None:
+    remembered(tmp_path, "sqlite:///a", "1", "2")
+    (file,) = (tmp_path / "places").glob("*.former")
+    file.write_text(f"{name}\n", "utf-8")
+    remembered(tmp_path, "sqlite:///b", "outside")
+    assert places.former([tmp_path / "2"], "sqlite:///a", "2") == []
+    assert places.former([tmp_path], "sqlite:///a", "2") == []
