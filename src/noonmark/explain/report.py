@@ -13,6 +13,7 @@ from noonmark.core.told import Told, job_told, joined, key_told
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OUTCOMES
 from noonmark.explain.render import JSON_VERSION, stamp, table
+from noonmark.explain.setbacks import setback_lines, setbacks_json
 from noonmark.explain.verify import Problem, Report
 from noonmark.explain.voice import Voice
 
@@ -94,6 +95,7 @@ def report_text(report: Report, voice: Voice) -> Told:
         lines.append(voice.say("verify_refused", duplicates=report.duplicates_refused, stale=report.stale_refused))
     if report.may_repeat:
         lines.append(voice.say("verify_may_repeat", count=report.may_repeat))
+    lines += setback_lines(report, voice)
     lines.append(voice.say("verify_ok" if report.ok else "verify_bad"))
     return joined(lines)
 
@@ -128,6 +130,7 @@ def report_json(report: Report, zone: str) -> dict[str, Any]:
         "stale_writes_refused": report.stale_refused,
         "duplicates_refused": report.duplicates_refused,
         "may_repeat": report.may_repeat,
+        "rollbacks": setbacks_json(report, zone),
     }
 
 

@@ -234,6 +234,10 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("the span ends before it begins", "from {start} to {end}", "swap {first} and {second}"),
         ("时间段的结束早于开始", "从 {start} 到 {end}", "请对调 {first} 与 {second}"),
     ),
+    "since_to_come": (
+        ("--since {text} is still to come", "nothing was due yet after it", "name a time that is over: --since 24h"),
+        ("--since {text} 还没有到", "此后尚无任何到期", "请写已经过去的时间：--since 24h"),
+    ),
     "bad_tz": (
         ("--tz: {error}", "", "write an IANA name: --tz Asia/Shanghai"),
         ("--tz：{error}", "", "请写 IANA 名称：--tz Asia/Shanghai"),
