@@ -186,6 +186,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "as_things_stand_runs": ("As things stand it would run.", "按目前情况，它会运行。"),
     "as_things_stand_not": ("As things stand it would not run: {reason}", "按目前情况，它不会运行：{reason}"),
+    "as_things_stand_ends": (
+        "As things stand it ends without having run: {reason}",
+        "按目前情况，它不运行就会结束：{reason}",
+    ),
     # -- it did not run
     "missed_waiting": (
         "It did not run: {reason} That was still so when {limit}.",
@@ -202,6 +206,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "missed_looked_late": (
         "It did not run: {limit}, and the first worker to look at it did so only at {ended}.",
         "没有运行：{limit}，而直到 {ended} 才有 worker 查看它。",
+    ),
+    "missed_asked_late": (
+        "It did not run: {limit}, before it was asked for at {asked}.",
+        "没有运行：{limit}，而它在 {asked} 才被请求。",
     ),
     "missed_plain": ("It did not run: {limit}.", "没有运行：{limit}。"),
     "missed_after_tries": (
