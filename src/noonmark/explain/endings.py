@@ -128,6 +128,11 @@ def refused(scene: Scene) -> Telling:
         return Telling(sentence=voice.say("duplicate_unknown", key=key_told(row.job, row.key)))
     since = holder.ended_at if holder.ended_at is not None else holder.started_at
     when = voice.say("duplicate_when", at=voice.moment(since)) if since is not None else ""
+    lines: tuple[str, ...] = ()
+    remedy = ""
+    if scene.idle_holder:
+        lines = (voice.say(f"line_holder_{scene.idle_holder}", holder=holder.id, job=holder.job),)
+        remedy = voice.say("do_idle_holder", holder=holder.id, job=holder.job)
     return Telling(
         sentence=voice.say(
             "duplicate",
@@ -137,7 +142,9 @@ def refused(scene: Scene) -> Telling:
             state=phrasing.state(holder.state, voice.lang),
             when=when,
         ),
+        lines=lines,
         code=row.code or "key_held",
+        remedy=remedy,
     )
 
 

@@ -186,10 +186,6 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "as_things_stand_runs": ("As things stand it would run.", "按目前情况，它会运行。"),
     "as_things_stand_not": ("As things stand it would not run: {reason}", "按目前情况，它不会运行：{reason}"),
-    "as_things_stand_ends": (
-        "As things stand it ends without having run: {reason}",
-        "按目前情况，它不运行就会结束：{reason}",
-    ),
     # -- it did not run
     "missed_waiting": (
         "It did not run: {reason} That was still so when {limit}.",

@@ -61,6 +61,13 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
         "beside them {count} refused as duplicates: somebody asked again for what has its occurrence",
         "此外拦下 {count} 次重复：请求的事已有其触发",
     ),
+    "verify_beside_moments": (
+        (
+            "beside them {count} moments of a schedule ended as duplicates: another occurrence has their key "
+            "(noonmark history --state refused_duplicate)"
+        ),
+        "此外有 {count} 个计划时刻因重复而结束：其键已属于另一次触发（noonmark history --state refused_duplicate）",
+    ),
     "verify_ok": ("OK", "正常"),
     "verify_bad": ("NOT OK", "有问题"),
     "verify_refused": (
@@ -130,6 +137,22 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
     "too_many": (
         "{job} was due more than {limit} times in that span",
         "{job} 在这段时间内到期超过 {limit} 次",
+    ),
+    "line_holder_ended": (
+        "r{holder} is open and nobody will run it: its job {job} was ended. Was it renamed?",
+        "r{holder} 尚未结束，但不会有人运行它：其任务 {job} 已终止。是否改了名？",
+    ),
+    "line_holder_no_code": (
+        "r{holder} is open and nobody can run it: no worker that is awake has code for its job {job}. Was it renamed?",
+        "r{holder} 尚未结束，但没有人能运行它：在线的 worker 都没有任务 {job} 的代码。是否改了名？",
+    ),
+    "do_idle_holder": (
+        "If it was renamed: noonmark cancel r{holder}, then noonmark run JOB --again --reason WHY; and noonmark end {job}",
+        "若是改了名：noonmark cancel r{holder}，再 noonmark run JOB --again --reason 原因；并 noonmark end {job}",
+    ),
+    "as_things_stand_ends": (
+        "As things stand it ends without having run: {reason}",
+        "按目前情况，它不运行就会结束：{reason}",
     ),
     # -- what is not to be found, and what to do then
     "no_job": ("there is no job {name!r} in {url}", "{url} 中没有任务 {name!r}"),

@@ -70,6 +70,7 @@ class Report:
     stale_refused: int
     duplicates_refused: int
     setbacks: tuple[Setback, ...] = ()
+    moments_refused: int = 0  # of the refused duplicates: moments of a schedule, which nobody asked for
     may_repeat: int = 0  # runs that may repeat what the store lost; those that are known to do so are problems
 
     def count(self, *kinds: str) -> int:

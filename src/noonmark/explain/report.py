@@ -82,8 +82,10 @@ def report_text(report: Report, voice: Voice) -> Told:
     shown = report_counts(report, voice.lang)
     column = max((len(str(count)) for count, _ in shown), default=1)
     lines += [f"  {count:>{column}} {word}" for count, word in shown]
-    if report.outcomes.get(_DUPLICATE):
-        lines.append(Told("  " + voice.say("verify_beside", count=report.outcomes[_DUPLICATE])))
+    if asked := report.outcomes.get(_DUPLICATE, 0) - report.moments_refused:
+        lines.append(Told("  " + voice.say("verify_beside", count=asked)))
+    if report.moments_refused:
+        lines.append(Told("  " + voice.say("verify_beside_moments", count=report.moments_refused)))
     lines.append(report_line(report, voice.lang))
     if report.problems:
         rows = [_problem_row(problem, voice) for problem in report.problems[:SHOWN]]
@@ -130,6 +132,7 @@ def report_json(report: Report, zone: str) -> dict[str, Any]:
         "stale_writes_refused": report.stale_refused,
         "duplicates_refused": report.duplicates_refused,
         "may_repeat": report.may_repeat,
+        "moments_refused": report.moments_refused,
         "rollbacks": setbacks_json(report, zone),
     }
 

@@ -122,6 +122,9 @@ def verify(
         stale_refused=reading.tallies.stale_refused,
         duplicates_refused=reading.tallies.duplicates_refused,
         may_repeat=reading.may_repeat,
+        moments_refused=sum(
+            row.origin is Origin.SCHEDULE and row.verdict == Verdict.SKIP_DUPLICATED for row in reading.rows
+        ),
         setbacks=setbacks_of(
             store, reading.rows, reading.epochs, (since, until), job=job, untold=untold, witness=witness
         ),
