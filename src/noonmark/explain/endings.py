@@ -17,6 +17,7 @@ from noonmark.explain.outages import away_between
 LOOKED_LATE: Micros = 5 * SECOND
 """A row that nobody held back, and whose end was found so long after its limit, waited for a worker with a free slot."""
 PERSON_CODES = frozenset({"marked_done", "marked_skip", "marked_handled"})
+_IDLE = {"ended": "line_holder_ended", "no_code": "line_holder_no_code"}
 
 
 def by_person(scene: Scene) -> Telling:
@@ -131,7 +132,7 @@ def refused(scene: Scene) -> Telling:
     lines: tuple[str, ...] = ()
     remedy = ""
     if scene.idle_holder:
-        lines = (voice.say(f"line_holder_{scene.idle_holder}", holder=holder.id, job=holder.job),)
+        lines = (voice.say(_IDLE[scene.idle_holder], holder=holder.id, job=holder.job),)
         remedy = voice.say("do_idle_holder", holder=holder.id, job=holder.job)
     return Telling(
         sentence=voice.say(
