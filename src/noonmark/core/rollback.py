@@ -217,10 +217,8 @@ def unseen(version: int, now: Micros) -> int:
 
 def survived_until(known: Known) -> Micros:
     """Return the last moment of which the store still has something of the writer."""
-    moments = [] if known.head is None else [known.head.at]
-    if known.beat is not None:
-        moments.append(known.beat)
-    return max(moments) if moments else known.as_of
+    moments = [at for at in (known.head.at if known.head is not None else None, known.beat) if at is not None]
+    return max(moments, default=known.as_of)
 
 
 def _joined(epochs: tuple[Epoch, ...], writer: str, since: Micros, until: Micros) -> tuple[Epoch, ...]:

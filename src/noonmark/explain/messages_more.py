@@ -172,8 +172,8 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
     "do_history": ("noonmark history lists them", "noonmark history 可列出全部"),
     "do_history_keys": ("noonmark history JOB shows keys", "noonmark history 任务 可看到键"),
     "do_ledger_show": (
-        "noonmark ledger show says whether the store lost it (it went back in time); else it was old and was pruned",
-        "noonmark ledger show 可看存储是否丢失了它（回退过）；否则就是过了保留期，已被清理",
+        "noonmark ledger show says whether the store lost it; noonmark ledger export FILE --from-state, then import",
+        "noonmark ledger show 可看存储是否丢失了它；取回：noonmark ledger export 文件 --from-state，再 import",
     ),
     "do_next": ("noonmark next {name} shows when it is due", "noonmark next {name} 可看何时到期"),
     "do_jobs": ("noonmark jobs lists them", "noonmark jobs 可列出全部"),

@@ -77,7 +77,7 @@ def test_of_a_key_that_the_store_lost_why_says_what_the_journals_know(noonmark: 
     assert said.code == 5
     assert "a journal of a worker does: mail, r7, ended as success at " in said.err
     assert machine.memory.writer in said.err
-    assert "noonmark ledger show says whether the store lost it" in said.err
+    assert "noonmark ledger show says whether the store lost it; noonmark ledger export FILE --from-state" in said.err
     assert "worker 的日志里有：mail" in noonmark("why", "--key", "mail:3", "--lang", "zh").err
     assert "ever had the key 'mail:3'" in noonmark("why", "other", "--key", "mail:3").err
     assert "ever had the key 'mail:4'" in noonmark("why", "--key", "mail:4").err

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from noonmark.faces.cli.demo_trouble_words import DEMO_TROUBLES, Words
 from noonmark.faces.cli.ledger_words import LEDGER_TROUBLES
+from noonmark.faces.cli.simulate_words import SIMULATE_TROUBLES
 
 TROUBLES: dict[str, tuple[Words, Words]] = {
     **LEDGER_TROUBLES,
+    **SIMULATE_TROUBLES,
     "usage": (("{what}", "", "{command} --help"), ("{what}", "", "{command} --help")),
     "interrupted": (("interrupted", "", "run it again"), ("已中断", "", "请重新执行")),
     # -- the store
@@ -217,14 +219,6 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
     "bad_length": (
         ("{option}: {error}", "", "write a length as 30s, 5m, 2h or 1d"),
         ("{option}：{error}", "", "时长请写成 30s、5m、2h 或 1d"),
-    ),
-    "no_such_fault": (
-        ("There is no fault {name!r}.", "", "choose from none, all, {names}"),
-        ("没有名为 {name!r} 的故障。", "", "可选：none、all、{names}"),
-    ),
-    "nothing_to_simulate": (
-        ("{app} declares no job", "", "add a job with a schedule or an event, then simulate again"),
-        ("{app} 没有声明任何任务", "", "请先加入带时间表或事件的任务，再模拟"),
     ),
     "bad_span": (
         ("{text!r} is neither a length nor a time", "{error}", "write 24h, 2026-11-28 or 2026-11-28T18:30"),
