@@ -388,45 +388,46 @@ def test_a_rollback_that_holds_nothing_is_shown_with_what_ends_it(noonmark: Noon
     assert "noonmark ledger release" not in noonmark("ledger", "show").out
 
 
+def _failed_for_good(machine: Machine, name: str, *, key: str) -> int:
+    row = make_caller_row(name, at=machine.desk.now, job="mail", key=key)
+    (added,) = machine.store.add(machine.desk.request(), [row])
+    (run,) = (each for each in machine.desk.take() if each.id == added.id)
+    fail = make_end(run, Event.FAIL_MANUAL, code="failed_final")
+    assert machine.store.settle(machine.desk.request(), "w1", [fail])[0].outcome == "applied"
+    return added.id
+
+
 @pytest.mark.parametrize("on_rollback", ["hold", "run"])
 def test_what_failed_here_and_ran_in_what_was_lost_is_not_retried_where_a_journal_knows_it(
     noonmark: Noonmark, machine: Machine, tmp_path: Path, on_rollback: Any
 ) -> None:
     machine.desk.register(replace(MAIL, on_rollback=on_rollback))
-    row = make_caller_row("1", at=machine.desk.now, job="mail", key="mail:3")
-    (added,) = machine.store.add(machine.desk.request(), [row])
-    (run,) = (each for each in machine.desk.take() if each.id == added.id)
-    fail = make_end(run, Event.FAIL_MANUAL, code="failed_final")
-    assert machine.store.settle(machine.desk.request(), "w1", [fail])[0].outcome == "applied"
+    failed = _failed_for_good(machine, "1", key="mail:3")
     machine.remember("mail:3")
     machine.desk.later(SECOND)
     machine.prove()
-    answer = noonmark("retry", f"r{added.id}")
+    answer = noonmark("retry", f"r{failed}")
     if on_rollback == "run":
         assert answer.code == 0, "a repeat does no harm"
         return
-    assert (answer.code, f"r{added.id} ran already" in answer.err) == (3, True), answer
+    assert (answer.code, f"r{failed} ran already" in answer.err) == (3, True), answer
     assert machine.memory.writer in answer.err
-    assert f"r{added.id} 已经运行过" in noonmark("retry", f"r{added.id}", "--lang", "zh").err
-    assert machine.state(added.id) is State.FAILED_MANUAL
+    assert f"r{failed} 已经运行过" in noonmark("retry", f"r{failed}", "--lang", "zh").err
+    assert machine.state(failed) is State.FAILED_MANUAL
     file = str(tmp_path / "out.jsonl")
     assert noonmark("ledger", "export", file, "--from-state").code == 0
     assert noonmark("ledger", "import", file, "--go").code == 0
-    assert machine.state(added.id) is State.SUCCESS
+    assert machine.state(failed) is State.SUCCESS
 
 
 def test_what_failed_and_did_not_run_in_what_was_lost_is_retried(noonmark: Noonmark, machine: Machine) -> None:
     machine.desk.register(MAIL)
-    row = make_caller_row("x", at=machine.desk.now, job="mail", key="mail:4")
-    (added,) = machine.store.add(machine.desk.request(), [row])
-    (run,) = (each for each in machine.desk.take() if each.id == added.id)
-    fail = make_end(run, Event.FAIL_MANUAL, code="failed_final")
-    assert machine.store.settle(machine.desk.request(), "w1", [fail])[0].outcome == "applied"
+    failed = _failed_for_good(machine, "x", key="mail:4")
     machine.remember("mail:3")
     machine.desk.later(SECOND)
     machine.prove()
-    assert noonmark("retry", f"r{added.id}").code == 0
-    assert machine.state(added.id) is State.PENDING
+    assert noonmark("retry", f"r{failed}").code == 0
+    assert machine.state(failed) is State.PENDING
 
 
 def test_what_people_did_in_the_lost_range_is_to_be_looked_at_as_the_alert_and_show_say(

@@ -85,7 +85,11 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "请放在本地磁盘并只由一台机器使用；多台机器请用 postgresql:// 或 redis://。",
     ),
     "sqlite_in_memory": ("文件在 {kind} 上，即内存中：机器关机后就没有了。", "请放到磁盘上。"),
-    "sqlite_room": ("文件所在磁盘只剩 {megabytes} MB；磁盘写满会让所有 worker 停下。", "请腾出空间。"),
+    "sqlite_room": ("文件所在磁盘只剩 {megabytes} MB；写满之后所有 worker 都会等待。", "请腾出空间。"),
+    "sqlite_full": (
+        "磁盘已满（文件旁只剩 {kilobytes} KB）：什么都不会开始，什么都不会记录；worker 会等待，有空间后自行继续。",
+        "请腾出空间。",
+    ),
     "sqlite_log": (
         "预写日志已增长到 {megabytes} MB：有程序长时间在读。",
         "请结束占用文件的程序（备份、打开的 sqlite3 命令行）。",
@@ -181,6 +185,14 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
     "memory_near": (
         "内存已用 {percent}%；到 100% 时服务器拒绝一切写入，什么都无法调度。",
         "请提高 maxmemory，或移走该服务器中的其他数据。",
+    ),
+    "memory_full": (
+        "内存已满：服务器拒绝一切写入，什么都不会开始，什么都不会记录；worker 会等待。",
+        "请提高 maxmemory，或移走该服务器中的其他数据。",
+    ),
+    "saving_fails": (
+        "服务器无法写入它的 {file}，恢复之前拒绝一切写入：什么都不会开始，什么都不会记录；worker 会等待。",
+        "请查看它的日志和磁盘空间。",
     ),
     "persistence_none": (
         "服务器不写追加日志（AOF）：进程一结束就全部丢失，包括已接受的任务。",
