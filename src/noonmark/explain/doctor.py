@@ -16,7 +16,8 @@ from typing import cast
 from noonmark.core import rollback
 from noonmark.core.codec import digest
 from noonmark.core.model import SECOND, Cron, Every, Job, JobRow, Micros, Query, WorkerInfo
-from noonmark.core.times import tzdata_version
+from noonmark.core.times import to_datetime, tzdata_version
+from noonmark.engine import copied
 from noonmark.engine.host import lives_here
 from noonmark.engine.witnessing import Untold, untold
 from noonmark.explain.find import read_rule
@@ -88,6 +89,7 @@ def examine(
         *_workers(workers, rows, version),
         *_rollback(store, workers),
         *_untold(untold(memories, store), memories),
+        *_copied(store),
         *_rules(store, rows, workers),
         *_declared(rows, declared),
     ]
@@ -174,6 +176,15 @@ def _untold(more: Untold, memories: Sequence[Path]) -> Iterable[Finding]:
         )
         remedy = "The next worker that starts here writes them anew; compare what the jobs did: noonmark ledger export"
         yield Finding(code="receipt_unreadable", level="warn", sentence=sentence, remedy=remedy, detail=detail)
+
+
+def _copied(store: Store) -> Iterable[Finding]:
+    seen = copied.copied(store)
+    if seen is not None:
+        detail: dict[str, object] = {"to": seen.to, "at": to_datetime(seen.at).strftime("%Y-%m-%d %H:%M:%S UTC")}
+        sentence = f"This store was copied to {seen.to} at {detail['at']}: with workers on both, everything runs twice."
+        remedy = f"Start no worker here; if this one is to go on and not the copy: {copied.CLEAR}"
+        yield Finding(code="store_copied", level="warn", sentence=sentence, remedy=remedy, detail=detail)
 
 
 # -- clocks and workers -------------------------------------------------------------------------------

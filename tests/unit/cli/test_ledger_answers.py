@@ -12,56 +12,16 @@ from typing import Any
 import pytest
 from calling import Noonmark
 from desk import TICK, Desk
+from machine import Machine
 
 from noonmark.core.model import DAY, HOUR, SECOND, Event, Gates, Job, Manual, Query, State
-from noonmark.core.model.rollback import Claim, Receipt
+from noonmark.core.model.rollback import Claim
 from noonmark.engine import exports
-from noonmark.engine.statefolder import StateFolder
 from noonmark.explain.voice import Voice
 from noonmark.testing.builders import make_caller_row, make_end, make_start
 
 MAIL = Job(name="mail", trigger=Manual(), key="mail:{order_id}", reason="Customers wait.")
 OVER = "Over, for every job: rollback 1. Nothing is held any more, and the alert is closed.\n"
-
-
-class Machine:
-    """The state folder of one writer beside the desk's store, which lost its last link."""
-
-    def __init__(self, desk: Desk, folder: Path) -> None:
-        self.desk, self.store, self.folder = desk, desk.store, folder
-        self.desk.later(HOUR)
-        self.memory = StateFolder(folder).open(self.store.store_id(), "w1")
-        self.claim = Claim(writer=self.memory.writer, worker="w1", receipt=None)
-        self.there: Receipt = self.store.prove(self.claim).receipt
-        self.desk.later(SECOND)
-        self.lost = replace(self.there, seq=self.there.seq + 1, hash="f" * 64, at=self.desk.now)
-        self.memory.keep(self.lost)
-
-    def remember(self, key: str, outcome: str = "success", *, later: int = 0) -> None:
-        self.memory.record(
-            self.lost.seq, self.lost.hash, self.lost.at + later,
-            [(7, "mail", "", "l:1", key, self.desk.now, "2026-11-27", "event", outcome, 9)],
-        )  # fmt: skip
-
-    def prove(self) -> None:
-        self.memory.keep(self.store.prove(replace(self.claim, receipt=self.lost)).receipt)
-
-    def hold(self, key: str, *, job: str = "mail") -> int:
-        row = make_caller_row(f"again:{key}", at=self.desk.now, job=job, key=key, gated=True)
-        (added,) = self.store.add(self.desk.request(), [row])
-        (look,) = (each for each in self.desk.take() if each.id == added.id)
-        park = make_end(look, Event.PARK, due_at=self.desk.now + HOUR, code="held_rollback", verdict="skip_lease")
-        assert self.store.settle(self.desk.request(), "w1", [park])[0].outcome == "applied"
-        return added.id
-
-    def state(self, number: int) -> State:
-        return self.store.occurrences(Query(ids=(number,)))[0].state
-
-
-@pytest.fixture
-def machine(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    monkeypatch.setenv("NOONMARK_STATE", str(tmp_path / "state"))
-    return Machine(desk, tmp_path / "state")
 
 
 def test_a_rollback_that_a_receipt_of_this_machine_tells_is_said_before_any_worker_starts(

@@ -113,6 +113,10 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "存储缺少它曾向 {writers} 确认过的数据（据其回执）：它回退过。",
         "在此启动的下一个 worker 会扣住可能已运行的触发：noonmark worker APP，然后 noonmark ledger show",
     ),
+    "store_copied": (
+        "该存储已于 {at} 复制到 {to}：若两边都有 worker，每件事都会做两遍。",
+        "不要在这里启动 worker；若要继续用它而不用副本：noonmark signal noonmark:copied --clear",
+    ),
     "receipt_unreadable": (
         "{folder} 中 {writers} 的回执无法读取：不知道存储是否丢失了它们的数据。",
         "在此启动的下一个 worker 会重新写好它们；请核对任务做过什么：noonmark ledger export",
