@@ -29,7 +29,7 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import Epoch
-from noonmark.engine.witnessing import Known, Witness
+from noonmark.engine.witnessing import Known, Untold, Witness
 from noonmark.explain import repeats
 from noonmark.explain.awake import awake_spans
 from noonmark.explain.expected import Promise, Reign, promises, reigns, worker_promises
@@ -39,6 +39,7 @@ from noonmark.explain.problems import half_imported, problem_of, told
 from noonmark.explain.processes import Lives, as_known, processes
 from noonmark.explain.proof import Problem as Problem
 from noonmark.explain.proof import Report as Report
+from noonmark.explain.setbacks import setbacks_of
 from noonmark.ports.store import Store
 
 PAGE = 1000
@@ -80,7 +81,7 @@ def verify(
     job: str | None = None,
     lives: Lives | None = None,
     witness: Witness | None = None,
-    former: Sequence[str] = (),
+    untold: Untold | None = None,
 ) -> Report:
     """Prove the ledger between two instants.
 
@@ -90,7 +91,7 @@ def verify(
         job: only this job.
         lives: says of a worker of the reader's own machine whether its process lives, None for any other.
         witness: says what the workers' journals have of ranges that the store lost.
-        former: ids of other stores that lay here before; of what was due in them nothing is proved.
+        untold: what the workers' receipts say that no worker has told the store yet.
 
     Raises:
         TooMany: a job was due too often in the span to be recomputed at once.
@@ -121,12 +122,20 @@ def verify(
         stale_refused=reading.tallies.stale_refused,
         duplicates_refused=reading.tallies.duplicates_refused,
         may_repeat=reading.may_repeat,
-        begins=min(
-            (*(r.effective_at for r in reading.tallies.revisions), *(w.started_at for w in reading.workers)),
-            default=None,
+        begins=_begins(reading),
+        moments_refused=sum(
+            row.origin is Origin.SCHEDULE and row.verdict == Verdict.SKIP_DUPLICATED for row in reading.rows
         ),
-        former=tuple(former),
+        setbacks=setbacks_of(
+            store, reading.rows, reading.epochs, (since, until), job=job, untold=untold, witness=witness
+        ),
     )
+
+
+def _begins(reading: _Reading) -> Micros | None:
+    """Return when the first rule or worker came that the store knows; nothing can be proved of what was before."""
+    rules = (row.effective_at for row in reading.tallies.revisions)
+    return min((*rules, *(worker.started_at for worker in reading.workers)), default=None)
 
 
 def _read(
