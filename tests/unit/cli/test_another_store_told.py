@@ -35,8 +35,9 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_doctor_verify_and_ledger_show_say_that_another_store_lay_here(
     noonmark: Noonmark, desk: Desk, state: Path, is_known: bool
 ) -> None:
-    own = desk.store.store_id()
-    remembered(state, places.place_of(desk.store), BEFORE, *([own] if is_known else []))
+    remembered(state, places.place_of(desk.store), BEFORE)
+    if is_known:
+        StateFolder(state).was_elsewhere(places.place_of(desk.store), desk.store.store_id())
     doctor = noonmark("doctor")
     assert "Another store lay here before" in doctor.out
     assert f"--from-state {state} --of {BEFORE}" in doctor.out
