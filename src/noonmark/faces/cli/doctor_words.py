@@ -26,8 +26,12 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
     "notify_absent": ("有事提前到期时不会立即通知 worker：它们每 0.25 秒查看一次。", ""),
     "clock_right": ("本机时钟与存储时钟相差 {seconds} 秒。", ""),
     "clock_off": (
-        "本机时钟与存储时钟相差 {seconds} 秒；是否到期由存储时钟决定，任务照常准时，但本机日志的时间不准。",
-        "请校准本机时钟（NTP）。",
+        "本机时钟与存储时钟相差 {seconds} 秒；是否到期由存储时钟决定，而本机日志按本机时钟记时。",
+        "请把两者与时间服务器对照，校准不准的那个（NTP）。",
+    ),
+    "clock_off_file": (
+        "本机时钟与存储的时间相差 {seconds} 秒；后者是建文件或上次开机时取自本机时钟的，由它决定是否到期，且从不倒退。",
+        "若本机时钟不准，请校准（NTP）。若本机准而存储超前，任务会提早：副本的时间是对的（noonmark store copy 源 目标）。",
     ),
     "workers_none": ("没有在线的 worker：现在到期的任务要等 worker 启动后补做。", "请启动：noonmark worker APP"),
     "workers_awake": ("{count} 个 worker 在线：{workers}。", ""),
