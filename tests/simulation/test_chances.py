@@ -40,10 +40,15 @@ def test_a_run_that_ends_after_its_lease_while_its_worker_is_cut_off_is_counted(
 @pytest.mark.parametrize(
     ("fault", "met"),
     [
-        (f.Pause(at=AT, replica=1, length=40 * SECOND), 0.125),  # more than 45 of 60 s; one worker of two
+        (f.Pause(at=AT, replica=1, length=40 * SECOND), 0.4 / 8),  # more than 45 of 60 s; one worker of two
         (f.Pause(at=AT, replica=1, length=9 * SECOND), 0),
-        (f.LeapStore(at=AT, by=90 * SECOND), 31 / 36),  # more than 5 s and a third of the lease of 60 s; both workers
+        (
+            f.LeapStore(at=AT, by=90 * SECOND),
+            0.3 * 31 / 36,
+        ),  # more than 5 s and a third of the lease of 60 s; both workers
         (f.LeapStore(at=AT, by=9 * SECOND), 0),
+        (f.Failover(at=AT, lose=20), 0.5 * 31 / 36),
+        (f.Failover(at=AT, lose=2), 0),
         (f.Cut(at=AT, replica=0, length=40 * SECOND), 0),
     ],
 )
@@ -54,7 +59,7 @@ def test_a_run_that_has_work_left_when_its_lease_is_over_is_counted(fault: f.Any
 def test_every_fault_and_every_subject_counts() -> None:
     leap = f.LeapStore(at=AT, by=90 * SECOND)
     later = replace(leap, at=AT + 10 * MINUTE)
-    assert runs_met(world(leap, later, name=("a", "b")), bereft) == pytest.approx(2 * 2 * 31 / 36)
+    assert runs_met(world(leap, later, name=("a", "b")), bereft) == pytest.approx(2 * 2 * 0.3 * 31 / 36)
     assert runs_met(world(leap, lease=90 * SECOND), bereft) == 0
 
 

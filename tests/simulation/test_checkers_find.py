@@ -40,6 +40,8 @@ def test_a_world_that_goes_well_is_found_good_and_was_looked_at() -> None:
         ("windows are not looked at", "effects"),
         ("trust outlives the lease", "effects"),
         ("a lease that is lost is believed in", "effects"),
+        ("limits are not looked at", "effects"),
+        ("what is due is reckoned by a worker's own clock", "leases"),
         ("a key yields to everybody", "keys"),
         ("alerts are not raised", "lifecycle"),
         ("every missed moment runs, although only the latest is wanted", "occurrences"),

@@ -143,9 +143,9 @@ def _take_by_our_own_clock(planter: Planter) -> None:
         return link
 
     def by_it(take: Anything) -> Anything:
-        def taking(link: Any, *args: Any, **kwargs: Any) -> Any:
-            clock = _CLOCKS.get(id(link))
-            return take(link, *args, **(kwargs if clock is None else {**kwargs, "at": clock.wall()}))
+        def taking(wire: Any, /, *args: Any, **kwargs: Any) -> Any:  # a take has a ``link`` of its own
+            clock = _CLOCKS.get(id(wire))
+            return take(wire, *args, **(kwargs if clock is None else {**kwargs, "at": clock.wall()}))
 
         return taking
 
