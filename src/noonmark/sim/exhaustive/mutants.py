@@ -148,8 +148,8 @@ BUGS: Final = (
     Bug(
         name="take looks ten seconds ahead",
         place=_MEMORY + "taking:_due",
-        old="row.due_at <= now]",
-        new="row.due_at <= now + 10_000_000]",
+        old="row.due_at <= now and",
+        new="row.due_at <= now + 10_000_000 and",
         scene="cancelled", depth=1, law="I5 S6 S8 S15",
     ),
     Bug(
