@@ -1,8 +1,8 @@
 """Write the reference pages from the code itself, so that they cannot lie: ``python docs/generate.py [--check]``.
 
-Pages: the command line (from click), the rules file (from its JSON Schema), the reasons (from the catalogue), the picture of
-the life cycle in concepts.md (from the transition table), the limits in security.md (from the constants) and the sums of
-seeds in proof.md (from seeds.jsonl).
+Pages: the command line (from click), the rules file (from its JSON Schema), the Python names (from their docstrings), the
+reasons (from the catalogue), the picture of the life cycle in concepts.md (from the transition table), the limits in
+security.md (from the constants) and the sums of seeds in proof.md (from seeds.jsonl).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from limits import with_limits
+from python_page import python_page
 
 DOCS = Path(__file__).resolve().parent
 
@@ -40,6 +41,7 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "reference/cli.md": cli_page(),
         DOCS / "reference/rules.md": rules_page(),
+        DOCS / "reference/python.md": python_page(),
         DOCS / "reference/reasons.md": reasons_page(),
         DOCS / "concepts.md": with_picture((DOCS / "concepts.md").read_text(encoding="utf-8")),
         DOCS / "security.md": with_limits((DOCS / "security.md").read_text(encoding="utf-8"), "en"),

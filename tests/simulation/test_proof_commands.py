@@ -249,6 +249,8 @@ def test_make_demands_every_point_of_whole_runs_only() -> None:
         ).stdout
         assert "noonmark.sim" in shown
         assert ("--cover" in shown) is is_demanded, words
+        assert "--ledger" not in shown, "who tries it finds no file changed"
+        assert "generate.py" not in shown
 
 
 def test_a_replayed_world_is_the_one_that_was_lived_through(capsys: pytest.CaptureFixture[str]) -> None:

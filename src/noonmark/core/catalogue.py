@@ -34,6 +34,10 @@ LATE = (
     "To run it all the same, while today's window is open: noonmark retry RUN; to allow more: catch_up.max_delay",
     "若仍要运行，在今天的窗口内执行 noonmark retry RUN；或放宽 catch_up.max_delay",
 )
+CLOSED = (
+    "To run it all the same, while a window of its rule is open: noonmark retry RUN; to allow more: window, in its rule",
+    "若仍要运行，在其规则的窗口开放时执行 noonmark retry RUN；或放宽规则中的 window",
+)
 WAIT = (
     "It goes on by itself; noonmark why JOB shows its last look",
     "会自动继续；noonmark why JOB 可看最近一次检查",
@@ -182,7 +186,7 @@ NOT_RUN: tuple[Reason, ...] = (
         "window_closed",
         "Its window closed[ at {closes:moment}] before it could start[; {last:because}].",
         "执行窗口已[于 {closes:moment} ]关闭，未能开始[；{last:because}]。",
-        LATE,
+        CLOSED,
         level=3,
     ),
     reason(

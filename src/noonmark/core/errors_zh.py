@@ -292,6 +292,14 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         "磁盘已满；最后一次改动没有保存，之前的内容完好",
     ),
     (r"Free some space, then repeat\.", "腾出空间后重试。"),
+    (
+        r"this process has another boot-time clock than the others, and would move the store's time for all of them",
+        "本进程的开机时钟与其他进程的不同，会把存储的时间永久带偏",
+    ),
+    (
+        r"Run it without what gives it another clock \(libfaketime, a time namespace\), or name another store\.",
+        "请去掉改变时钟的东西（libfaketime、时间命名空间）再运行，或换一个存储。",
+    ),
     (r"the file cannot be opened \((.+)\)", r"无法打开文件（\1）"),
     (r"Check that its directory exists and that you may write it\.", "确认其目录存在且有写权限。"),
     (r"it was closed in this process", "它已在本进程中关闭"),

@@ -77,6 +77,10 @@ LOCK_ERRORS: tuple[tuple[str, str], ...] = (
         r"cannot keep locks in (.+): it is no SQLite database\. Name another file\.",
         r"无法在 \1 中保存锁：它不是 SQLite 数据库。请换一个文件。",
     ),
+    (
+        r"cannot keep locks in (.+): this process has another boot-time clock than the others\. Run it without that\.",
+        r"无法在 \1 中保存锁：本进程的开机时钟与其他进程的不同。请去掉改变时钟的东西再运行。",
+    ),
     (r"cannot keep locks in (.+): the disk is full\. Free some space\.", r"无法在 \1 中保存锁：磁盘已满。请腾出空间。"),
     (
         r"cannot keep locks in (.+): it is damaged \((.+)\)\. Restore it from a backup\.",

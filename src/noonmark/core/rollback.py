@@ -170,7 +170,7 @@ def _recorded(
     receipt: Receipt, epochs: tuple[Epoch, ...], known: Known, now: Micros
 ) -> tuple[tuple[Epoch, ...], Epoch | None, Micros | None]:
     """Return the rollbacks with this loss, the one that was opened for it, and before which moment rows are to be held."""
-    lost_from, last_word = _survived_until(known), _last_lost(receipt, known)
+    lost_from, last_word = survived_until(known), _last_lost(receipt, known)
     if _is_of(receipt, epochs, last_word):
         was, epochs = epochs[-1].lost_until, _joined(epochs, receipt.writer, lost_from, last_word)
         return epochs, None, epochs[-1].lost_until if epochs[-1].lost_until > was else None
@@ -215,11 +215,10 @@ def unseen(version: int, now: Micros) -> int:
     return max(version + 1, now)
 
 
-def _survived_until(known: Known) -> Micros:
-    moments = [] if known.head is None else [known.head.at]
-    if known.beat is not None:
-        moments.append(known.beat)
-    return max(moments) if moments else known.as_of
+def survived_until(known: Known) -> Micros:
+    """Return the last moment of which the store still has something of the writer."""
+    moments = [at for at in (known.head.at if known.head is not None else None, known.beat) if at is not None]
+    return max(moments, default=known.as_of)
 
 
 def _joined(epochs: tuple[Epoch, ...], writer: str, since: Micros, until: Micros) -> tuple[Epoch, ...]:

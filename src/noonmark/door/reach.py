@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, cast
 
 from noonmark.core.model import Micros
-from noonmark.ports.store import Store, StoreError, StoreUnreachable, StoreUnusable
+from noonmark.ports.store import Store, StoreError, StoreFull, StoreUnreachable, StoreUnusable
 
 PATIENCE: Micros = 3_000_000
 """How long a call waits for a store that is away: a restart's blink, and no longer than a person looks at a page."""
@@ -61,7 +61,7 @@ class Reach:
             if self._store is not None:
                 return self._store
             if self._failure is not None and self._failure[0] >= asked:
-                raise StoreUnreachable(str(self._failure[1]))  # somebody tried while we waited for our turn
+                raise type(self._failure[1])(str(self._failure[1]))  # somebody tried while we waited for our turn
             try:
                 self._store = self._opener()
             except StoreUnreachable as error:
@@ -116,7 +116,8 @@ class _Patient:
         pause, now = backoff(failures, random.SystemRandom().random()), time.monotonic()
         away, self._left = now - self._reach.away_since, self._left - (now + pause - began)
         if self._left < 0 or away + pause > self._reach.patience:
-            raise StoreUnreachable(_told(name, error, away)) from error
+            kind = StoreFull if isinstance(error, StoreFull) else StoreUnreachable
+            raise kind(_told(name, error, away)) from error
         time.sleep(pause)
 
 

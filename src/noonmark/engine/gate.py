@@ -1,9 +1,10 @@
 """The one way from asyncio code to the synchronous store.
 
 Promise: a verb that is called here ends with the store's answer, however long the store was away; the same call, with
-the same request id, is repeated until then.  Only a store that cannot serve until a person acts (``StoreUnusable``) and
-the end of the worker (``GateClosed``) break the wait.  A store that served before and says so gets ``MENDING`` to be
-mended, because a failover or a changed password may be half done when we ask.
+the same request id, is repeated until then.  A store without room (``StoreFull``) is away like any other.  Only one that
+cannot serve until a person acts (``StoreUnusable``) and the end of the worker (``GateClosed``) break the wait.  A store
+that served before and says so gets ``MENDING`` to be mended, because a failover or a changed password may be half done
+when we ask.
 
 Rule of the file: one dedicated thread talks to the store (ADR 0004); nobody else in the engine does, but the lease
 keeper, which must not queue behind a long transaction.
@@ -84,6 +85,7 @@ class Outage:
         self._observer = observer
         self._since: Micros | None = None
         self._said: Micros = 0
+        self._is_full = False
         self._has_served = False
         self._unusable_since: Micros | None = None
         self._asked: Micros = 0
@@ -116,7 +118,9 @@ class Outage:
         """Take note of a failed try."""
         now = self._clock.boot()
         self._unusable_since = None  # it is away, which is another matter
-        if self._since is None:
+        if isinstance(error, StoreFull):
+            self._is_without_room(now, error)
+        elif self._since is None:
             self._begin(now)
             self._said = now
             _LOG.warning("the store does not answer (%s); the worker waits for it and loses nothing", error)
@@ -125,13 +129,27 @@ class Outage:
             self._said = now
             _LOG.warning("the store is still away after %d s (%s)", (now - self._since) // 1_000_000, error)
 
+    def _is_without_room(self, now: Micros, error: StoreFull) -> None:
+        """Say it loudly: unlike a restart it needs a person, and unlike a wrong password it ends when there is room."""
+        is_new, is_known_away = not self._is_full, self._since is not None
+        if is_new or now - self._said > MINUTE:
+            self._begin(now)
+            self._is_full, self._said = True, now
+            _LOG.error(
+                "the store has no room (%s); nothing starts and nothing is recorded until somebody makes room; the worker"
+                " waits for it and loses nothing",
+                error,
+            )
+        if not is_known_away:
+            tell(self._observer, StoreAway(error=str(error)))
+
     def _begin(self, now: Micros) -> None:
         if self._since is None:
             self._since, self._began = now, min(now, self._asked or now)
 
     def answered(self) -> None:
         """Take note of an answer."""
-        self._has_served, self._unusable_since = True, None
+        self._has_served, self._unusable_since, self._is_full = True, None, False
         if self._since is None:
             return
         now = self._clock.boot()
@@ -214,8 +232,7 @@ class StoreGate:
             except StoreUnusable as error:
                 if not self._outage.bears(error):
                     raise
-                longest = RETRY_LONGEST if isinstance(error, StoreFull) else RETRY_UNUSABLE
-                self._wait(longest * (0.5 + self._dice() / 2), error)
+                self._wait(RETRY_UNUSABLE * (0.5 + self._dice() / 2), error)
             except StoreError as error:
                 self._outage.failed(error)
                 self._wait(backoff(failures, self._dice()), error)

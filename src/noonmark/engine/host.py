@@ -15,7 +15,7 @@ from typing import Any
 
 from noonmark.core.model import WORKER_NAME_LIMIT, WorkerInfo
 from noonmark.core.wellformed import check_worker_name
-from noonmark.ports.clock import Clock
+from noonmark.ports.clock import Clock, namespace_offset
 
 
 def process_started(pid: int) -> str:
@@ -30,7 +30,10 @@ def process_started(pid: int) -> str:
     fields = stat.rpartition(b")")[2].split()  # the name in front may itself contain blanks and brackets
     if len(fields) < 20 or fields[0] in (b"Z", b"X"):
         return ""
-    return fields[19].decode("ascii")
+    ahead = namespace_offset()  # who reads this in another time namespace must read the same
+    if not ahead:
+        return fields[19].decode("ascii")
+    return str(int(fields[19]) - ahead * os.sysconf("SC_CLK_TCK") // 1_000_000_000)
 
 
 def this_worker(clock: Clock, *, name: str, jobs: tuple[str, ...], version: str = "", tzdata: str = "") -> WorkerInfo:

@@ -1,7 +1,8 @@
 """A namespace on its way from one store to another, and the proof that all of it arrived.
 
-Promises: the source is only read; a copy that was cut goes on where it stopped; what is called equal was read from both
-stores and compared, record by record; and nobody can work with a copy before it was compared.
+Promises: the source is only read, and marked as copied at the end (``copied.py``); a copy that was cut goes on where it
+stopped; what is called equal was read from both stores and compared, record by record; and nobody can work with a copy
+before it was compared.
 
 Rule of the file: it knows the two ports, store and archive, and no store.
 """
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from noonmark.core.model import Micros
+from noonmark.engine.copied import counts_of, is_mark
 from noonmark.ports.archive import KINDS, Archive, Import, Page
 from noonmark.ports.store import Store
 
@@ -79,7 +81,7 @@ def plan(source: Movable, target: Movable) -> Plan:
     offset = there - (begin + source.now()) // 2
     return Plan(
         source_id=source_id,
-        counts=dict(source.count_records()),
+        counts=counts_of(source, source.count_records()),
         there=dict(target.count_records()),
         state=target.import_state(),
         is_same=source_id == target.store_id(),
@@ -114,8 +116,9 @@ def copy(source: Movable, target: Movable, *, progress: Callable[[int], None], l
     while cursor is not None and cursor != TO_COMPARE:
         page = source.export_page(cursor, limit)
         cursor = TO_COMPARE if page.cursor is None else page.cursor
-        target.import_page(source_id, Page(records=page.records, cursor=cursor))
-        done += len(page.records)
+        records = tuple(record for record in page.records if not is_mark(record))
+        target.import_page(source_id, Page(records=records, cursor=cursor))
+        done += len(records)
         progress(done)
     return done
 
@@ -142,6 +145,8 @@ def _digests(store: Archive, limit: int) -> dict[str, tuple[int, int]]:
     while cursor is not None:
         page = store.export_page(cursor, limit)
         for record in page.records:
+            if is_mark(record):
+                continue
             text = json.dumps(record.fields, sort_keys=True, ensure_ascii=True).encode()
             digest = int.from_bytes(hashlib.blake2b(text, digest_size=16).digest())
             count, total = found[record.kind]

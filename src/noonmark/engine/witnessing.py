@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
 from noonmark.core import rollback
-from noonmark.core.model import Micros, Occurrence, Query
+from noonmark.core.model import FAR, Micros, Occurrence, Query
 from noonmark.core.model.rollback import Epoch, Receipt, Writer
 from noonmark.engine import statefolder
 from noonmark.engine.exports import SUCCESS
@@ -37,6 +37,7 @@ class Witnessed:
     fence: int
     at: Micros
     begun: Micros | None = None
+    scheduled_for: Micros = 0
 
 
 Known: TypeAlias = Mapping[tuple[str, str], Witnessed]
@@ -127,7 +128,7 @@ def cancelled_again_open(
 def _keep_last(found: dict[tuple[str, str], Witnessed], told: Mapping[str, Any]) -> None:
     seen = Witnessed(
         writer=str(told["writer"]), occurrence=told["occurrence"], fence=told["fence"], at=told["at"],
-        begun=told.get("begun"),
+        begun=told.get("begun"), scheduled_for=told["scheduled_for"],
     )  # fmt: skip
     key = str(told["job"]), str(told["key"])
     if key not in found or found[key].at <= seen.at:
@@ -169,10 +170,11 @@ def absent(roots: Iterable[Path], store: str, epochs: Iterable[Epoch]) -> tuple[
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Untold:
     """What receipts say and no worker has told the store yet: writers that lost something, and those
-    whose receipt cannot be read."""
+    whose receipt cannot be read.  ``epoch``: what will be put on record, as far as it can be told; its number is 0."""
 
     lost: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
+    epoch: Epoch | None = None
 
 
 def untold(roots: Iterable[Path], store: Store) -> Untold:
@@ -193,16 +195,56 @@ def untold(roots: Iterable[Path], store: Store) -> Untold:
     heads = {writer.id: writer for writer in guard.writers()}
     beats = {worker.id: worker.seen_at for worker in store.workers()}
     lost = [
-        writer
+        (writer, receipt)
         for writer, receipt, _ in receipts
         if receipt is not None and _is_gone(receipt, name, heads.get(writer), beats.get(receipt.worker))
     ]
     unreadable = [writer for writer, receipt, trouble in receipts if receipt is None and trouble]
-    return Untold(lost=tuple(lost), unreadable=tuple(unreadable))
+    if not lost:
+        return Untold(unreadable=tuple(unreadable))
+    as_of = max(beats.values(), default=0)
+    known = [_known(name, heads.get(writer), beats.get(receipt.worker), as_of) for writer, receipt in lost]
+    writers, now = tuple(writer for writer, _ in lost), store.now()
+    epoch = Epoch(
+        number=0,
+        lost_from=min(map(rollback.survived_until, known)),
+        lost_until=max(max(receipt.at, receipt.beat) for _, receipt in lost),
+        detected_at=now,
+        writers=writers,
+    )
+    return Untold(lost=writers, unreadable=tuple(unreadable), epoch=epoch)
 
 
 def _is_gone(receipt: Receipt, store: str, head: Writer | None, beat: Micros | None) -> bool:
     if receipt.store != store or (head is not None and head.epoch > receipt.epoch):
         return False  # told by a proof already
-    known = rollback.Known(store=store, head=head, link=None, beat=beat, as_of=0, rollbacks=None, serving=None)
-    return not rollback.is_there(receipt, known)
+    return not rollback.is_there(receipt, _known(store, head, beat))
+
+
+def _known(store: str, head: Writer | None, beat: Micros | None, as_of: Micros = 0) -> rollback.Known:
+    return rollback.Known(store=store, head=head, link=None, beat=beat, as_of=as_of, rollbacks=None, serving=None)
+
+
+def remembered(
+    roots: Iterable[Path],
+    store: str,
+    key: str,
+    job: str | None = None,
+    on_damage: Callable[[str], object] = log_damage,
+) -> Mapping[str, Any] | None:
+    """Return the last outcome that the journals have of a key, with the fields of a journal's line; None: they have none.
+
+    Args:
+        roots: the state folders.
+        store: its id.
+        key: as rendered.
+        job: only of this job; None: of any.
+        on_damage: is told each line that cannot be believed, as FILE:LINE.
+    """
+    last: Mapping[str, Any] | None = None
+    for root in roots:
+        with contextlib.suppress(OSError):
+            for told in statefolder.outcomes(root, store, on_damage, Sought(after=0, until=FAR, keys=frozenset({key}))):
+                if told["key"] == key and job in (None, told["job"]) and (last is None or last["at"] <= told["at"]):
+                    last = told
+    return last

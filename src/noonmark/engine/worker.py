@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from noonmark.core.model import SECOND, Micros, WorkerInfo
 from noonmark.core.times import tzdata_version
-from noonmark.engine import host
+from noonmark.engine import copied, host
 from noonmark.engine.callbacks import Callbacks
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.executor import Executors
@@ -190,6 +190,7 @@ class Worker:
         executor: Executors | None = None
         try:
             store = self._reach(gate)
+            gate.submit(lambda: copied.warn(store))
             engine = Engine(
                 store,
                 gate,

@@ -16,7 +16,8 @@ from typing import cast
 from noonmark.core import rollback
 from noonmark.core.codec import digest
 from noonmark.core.model import SECOND, Cron, Every, Job, JobRow, Micros, Query, WorkerInfo
-from noonmark.core.times import tzdata_version
+from noonmark.core.times import to_datetime, tzdata_version
+from noonmark.engine import copied
 from noonmark.engine.host import lives_here
 from noonmark.engine.witnessing import Untold, untold
 from noonmark.explain.find import read_rule
@@ -88,6 +89,7 @@ def examine(
         *_workers(workers, rows, version),
         *_rollback(store, workers),
         *_untold(untold(memories, store), memories),
+        *_copied(store),
         *_rules(store, rows, workers),
         *_declared(rows, declared),
     ]
@@ -176,6 +178,15 @@ def _untold(more: Untold, memories: Sequence[Path]) -> Iterable[Finding]:
         yield Finding(code="receipt_unreadable", level="warn", sentence=sentence, remedy=remedy, detail=detail)
 
 
+def _copied(store: Store) -> Iterable[Finding]:
+    seen = copied.copied(store)
+    if seen is not None:
+        detail: dict[str, object] = {"to": seen.to, "at": to_datetime(seen.at).strftime("%Y-%m-%d %H:%M:%S UTC")}
+        sentence = f"This store was copied to {seen.to} at {detail['at']}: with workers on both, everything runs twice."
+        remedy = f"Start no worker here; if this one is to go on and not the copy: {copied.CLEAR}"
+        yield Finding(code="store_copied", level="warn", sentence=sentence, remedy=remedy, detail=detail)
+
+
 # -- clocks and workers -------------------------------------------------------------------------------
 
 
@@ -188,13 +199,28 @@ def _clock(store: Store, clock: Clock) -> Iterable[Finding]:
         sentence = f"This machine's clock differs by {detail['seconds']} s from the store's."
         yield Finding(code="clock_right", level="ok", sentence=sentence, detail=detail)
         return
+    if store.url.startswith("sqlite:"):
+        yield _beside_the_files_time(detail)
+        return
     sentence = (
         f"This machine's clock differs by {detail['seconds']} s from the store's; what is due is decided by the store's, "
-        "so jobs run right, but times in logs here are off."
+        "and times in logs here are by this machine's."
     )
-    yield Finding(
-        code="clock_off", level="warn", sentence=sentence, remedy="Set this machine's clock (NTP).", detail=detail
+    remedy = "Compare both with a time server, and set the one that is wrong (NTP)."
+    yield Finding(code="clock_off", level="warn", sentence=sentence, remedy=remedy, detail=detail)
+
+
+def _beside_the_files_time(detail: dict[str, str]) -> Finding:
+    """Both are this machine's: the wall clock as it is now, and as it was when the file's time was anchored."""
+    sentence = (
+        f"This machine's clock differs by {detail['seconds']} s from the store's time, which was taken from it when the "
+        "file was made or at the last boot, decides what is due, and never goes back."
     )
+    remedy = (
+        "Set this machine's clock if it is the wrong one (NTP). If it is right and the store is ahead, jobs run early: "
+        "a copy has the right time (noonmark store copy FROM TO)."
+    )
+    return Finding(code="clock_off_file", level="warn", sentence=sentence, remedy=remedy, detail=detail)
 
 
 def _workers(workers: Sequence[WorkerInfo], rows: Sequence[JobRow], version: str) -> Iterable[Finding]:

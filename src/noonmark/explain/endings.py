@@ -6,7 +6,7 @@ Rule of the file: as in ``explain/stories.py``, which lists all tellers.
 from __future__ import annotations
 
 from noonmark.core import phrasing
-from noonmark.core.model import SECOND, Micros
+from noonmark.core.model import SECOND, Micros, Origin
 from noonmark.core.told import key_told
 from noonmark.explain.awake import asleep_at
 from noonmark.explain.explanation import Scene, Telling
@@ -17,6 +17,7 @@ from noonmark.explain.outages import away_between
 LOOKED_LATE: Micros = 5 * SECOND
 """A row that nobody held back, and whose end was found so long after its limit, waited for a worker with a free slot."""
 PERSON_CODES = frozenset({"marked_done", "marked_skip", "marked_handled"})
+_IDLE = {"ended": "line_holder_ended", "no_code": "line_holder_no_code"}
 
 
 def by_person(scene: Scene) -> Telling:
@@ -46,6 +47,9 @@ def missed(scene: Scene) -> Telling:
         last = scene.waits[-1]
         reason = spaced(scene, voice.reason(last.code, last.detail))
         return Telling(sentence=voice.say("missed_waiting", reason=reason, limit=limit), remedy=voice.remedy(last.code))
+    closed = [at for at in (row.not_after, row.expires_at) if at is not None]
+    if row.origin is not Origin.SCHEDULE and closed and row.created_at >= min(closed):
+        return Telling(sentence=voice.say("missed_asked_late", limit=limit, asked=voice.moment(row.created_at)))
     span = asleep_at(scene.workers, row.scheduled_for, scene.now)
     away = away_between(scene.outages, row.scheduled_for, row.ended_at or scene.now)
     if away is not None and span is None:
@@ -57,7 +61,6 @@ def missed(scene: Scene) -> Telling:
             sentence=voice.say("missed_asleep", from_=from_, to=voice.moment(span.end), limit=limit),
             lines=_away_lines(scene, row.scheduled_for, row.ended_at),
         )
-    closed = [at for at in (row.not_after, row.expires_at) if at is not None]
     if row.ended_at is not None and closed and row.ended_at > min(closed) + LOOKED_LATE:
         return Telling(sentence=voice.say("missed_looked_late", limit=limit, ended=voice.moment(row.ended_at)))
     return Telling(sentence=voice.say("missed_plain", limit=limit))
@@ -126,6 +129,11 @@ def refused(scene: Scene) -> Telling:
         return Telling(sentence=voice.say("duplicate_unknown", key=key_told(row.job, row.key)))
     since = holder.ended_at if holder.ended_at is not None else holder.started_at
     when = voice.say("duplicate_when", at=voice.moment(since)) if since is not None else ""
+    lines: tuple[str, ...] = ()
+    remedy = ""
+    if scene.idle_holder:
+        lines = (voice.say(_IDLE[scene.idle_holder], holder=holder.id, job=holder.job),)
+        remedy = voice.say("do_idle_holder", holder=holder.id, job=holder.job)
     return Telling(
         sentence=voice.say(
             "duplicate",
@@ -135,7 +143,9 @@ def refused(scene: Scene) -> Telling:
             state=phrasing.state(holder.state, voice.lang),
             when=when,
         ),
+        lines=lines,
         code=row.code or "key_held",
+        remedy=remedy,
     )
 
 

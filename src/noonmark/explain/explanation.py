@@ -67,6 +67,9 @@ class Scene:
     workers: tuple[WorkerInfo, ...]
     voice: Voice
     related: Mapping[int, Occurrence] = field(default_factory=dict)  # holders, occupants, stand-ins by id
+    idle_holder: str = (
+        ""  # why nobody runs the row that holds its key: ended (its job was), no_code (no worker has any)
+    )
     duplicates: tuple[int, ...] = ()  # ids that were refused because of this key
     following: Occurrence | None = None  # the next open row of the job, where the newest was asked for
     facts: Mapping[str, Fact] = field(default_factory=dict)  # as they are now, for open rows

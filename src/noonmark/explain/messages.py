@@ -203,6 +203,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "It did not run: {limit}, and the first worker to look at it did so only at {ended}.",
         "没有运行：{limit}，而直到 {ended} 才有 worker 查看它。",
     ),
+    "missed_asked_late": (
+        "It did not run: {limit}, before it was asked for at {asked}.",
+        "没有运行：{limit}，而它在 {asked} 才被请求。",
+    ),
     "missed_plain": ("It did not run: {limit}.", "没有运行：{limit}。"),
     "missed_after_tries": (
         "It did not finish: {attempts} of {tries} tries were made (last: {error}), then {limit}.",

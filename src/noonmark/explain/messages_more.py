@@ -61,6 +61,13 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
         "beside them {count} refused as duplicates: somebody asked again for what has its occurrence",
         "此外拦下 {count} 次重复：请求的事已有其触发",
     ),
+    "verify_beside_moments": (
+        (
+            "beside them {count} moments of a schedule ended as duplicates: another occurrence has their key "
+            "(noonmark history --state refused_duplicate)"
+        ),
+        "此外有 {count} 个计划时刻因重复而结束：其键已属于另一次触发（noonmark history --state refused_duplicate）",
+    ),
     "verify_ok": ("OK", "正常"),
     "verify_bad": ("NOT OK", "有问题"),
     "verify_refused": (
@@ -91,21 +98,83 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
         "may repeat what the store lost when it went back in time: {count} runs (noonmark ledger show)",
         "可能重复了存储回退时丢失的运行：{count} 次（noonmark ledger show）",
     ),
+    "verify_untold": (
+        (
+            "The store lacks what it had acknowledged to {writers} (as their receipts say): it went back in time, and "
+            "what it held between {since} and {until} {zone} is gone."
+        ),
+        "存储缺少它曾向 {writers} 确认过的内容（据其回执）：它回退过，{since} 至 {until}（{zone}）之间的内容已丢失。",
+    ),
+    "verify_rollback_open": (
+        "Rollback {number} is open: the store lost what it held between {since} and {until} {zone}.",
+        "回退 {number} 尚未放行：存储丢失了 {since} 至 {until}（{zone}）之间的内容。",
+    ),
+    "verify_rollback_over": (
+        "Rollback {number} (the store lost what it held between {since} and {until} {zone}) was released by {by}, {at}.",
+        "回退 {number}（存储丢失了 {since} 至 {until}（{zone}）之间的内容）已由 {by} 于 {at} 放行。",
+    ),
+    "verify_unrecorded": (
+        "successes of this span in the workers' journals that are none in the store: {count}",
+        "worker 日志中属于这段时间、而存储中没有的成功：{count} 次",
+    ),
+    "verify_no_journals": (
+        "no journal of a worker was asked what ran in it (--state DIR)",
+        "没有查问任何 worker 日志（--state 目录），其间跑过什么不得而知",
+    ),
+    "verify_do_untold": (
+        "do: start a worker, so that what may have run is held (noonmark worker APP); then noonmark ledger show",
+        "处理：启动一个 worker，扣住可能已运行的触发（noonmark worker APP），再执行 noonmark ledger show",
+    ),
+    "verify_do_open": (
+        "do: noonmark ledger show; it is over when a person releases it",
+        "处理：noonmark ledger show；有人放行后才算结束",
+    ),
+    "verify_do_import": (
+        "to bring them back: noonmark ledger export FILE --from-state, then noonmark ledger import FILE",
+        "若要取回：noonmark ledger export 文件 --from-state，再 noonmark ledger import 文件",
+    ),
     "problem_seen_rows": ("{first} and {second}", "{first} 与 {second}"),
     "too_many": (
         "{job} was due more than {limit} times in that span",
         "{job} 在这段时间内到期超过 {limit} 次",
+    ),
+    "line_holder_ended": (
+        "r{holder} is open and nobody will run it: its job {job} was ended. Was it renamed?",
+        "r{holder} 尚未结束，但不会有人运行它：其任务 {job} 已终止。是否改了名？",
+    ),
+    "line_holder_no_code": (
+        "r{holder} is open and nobody can run it: no worker that is awake has code for its job {job}. Was it renamed?",
+        "r{holder} 尚未结束，但没有人能运行它：在线的 worker 都没有任务 {job} 的代码。是否改了名？",
+    ),
+    "do_idle_holder": (
+        "If it was renamed: noonmark cancel r{holder}, then noonmark run JOB --again --reason WHY; and noonmark end {job}",
+        "若是改了名：noonmark cancel r{holder}，再 noonmark run JOB --again --reason 原因；并 noonmark end {job}",
+    ),
+    "as_things_stand_ends": (
+        "As things stand it ends without having run: {reason}",
+        "按目前情况，它不运行就会结束：{reason}",
     ),
     # -- what is not to be found, and what to do then
     "no_job": ("there is no job {name!r} in {url}", "{url} 中没有任务 {name!r}"),
     "no_job_declared": ("{app} declares no job {name!r}", "{app} 没有声明任务 {name!r}"),
     "no_occurrence": ("there is no occurrence r{number}", "没有触发 r{number}"),
     "no_key": ("no occurrence ever had the key {key!r}", "从来没有触发用过键 {key!r}"),
+    "no_key_known": (
+        (
+            "the store has no occurrence with the key {key!r}, but a journal of a worker does: {job}, r{number}, ended "
+            "as {outcome} at {at} (writer {writer})"
+        ),
+        "存储中没有键为 {key!r} 的触发，但 worker 的日志里有：{job}，r{number}，于 {at} 以 {outcome} 结束（{writer} 所记）",
+    ),
     "no_open_key": ("nothing open holds the key {key!r}", "没有未结束的触发持有键 {key!r}"),
     "nothing_recorded": ("nothing is recorded for {name} yet", "{name} 还没有任何记录"),
     "say_which": ("say which job, key or occurrence", "请指明任务、键或触发"),
     "do_history": ("noonmark history lists them", "noonmark history 可列出全部"),
     "do_history_keys": ("noonmark history JOB shows keys", "noonmark history 任务 可看到键"),
+    "do_ledger_show": (
+        "noonmark ledger show says whether the store lost it; noonmark ledger export FILE --from-state, then import",
+        "noonmark ledger show 可看存储是否丢失了它；取回：noonmark ledger export 文件 --from-state，再 import",
+    ),
     "do_next": ("noonmark next {name} shows when it is due", "noonmark next {name} 可看何时到期"),
     "do_jobs": ("noonmark jobs lists them", "noonmark jobs 可列出全部"),
     "do_register": (

@@ -29,6 +29,33 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Setback:
+    """One time that the store went back: which range it lost, and what became of it.  Instants in UTC microseconds.
+
+    ``number`` 0: receipts tell it, and no worker has told the store yet.  ``unrecorded``: journalled successes of the
+    span that are no successes in the store; None where no journal could be asked.
+    """
+
+    number: int
+    lost_from: Micros
+    lost_until: Micros
+    writers: tuple[str, ...] = ()
+    released_at: Micros | None = None
+    released_by: str = ""
+    unrecorded: int | None = None
+
+    @property
+    def is_untold(self) -> bool:
+        """True while only receipts know of it."""
+        return self.number == 0
+
+    @property
+    def is_over(self) -> bool:
+        """True once a person let go what was held for it."""
+        return self.released_at is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """The proof: how many were due, what became of them, and every problem.  Instants in UTC microseconds."""
 
@@ -42,6 +69,8 @@ class Report:
     died: int
     stale_refused: int
     duplicates_refused: int
+    setbacks: tuple[Setback, ...] = ()
+    moments_refused: int = 0  # of the refused duplicates: moments of a schedule, which nobody asked for
     may_repeat: int = 0  # runs that may repeat what the store lost; those that are known to do so are problems
 
     def count(self, *kinds: str) -> int:
@@ -65,5 +94,6 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """True when nothing ran twice, nothing is unaccounted for and every invariant that was read holds."""
-        return not self.problems
+        """True when nothing ran twice, nothing is unaccounted for, every invariant that was read holds, and nothing that
+        the store lost is left to a person."""
+        return not self.problems and all(setback.is_over for setback in self.setbacks)

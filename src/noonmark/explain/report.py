@@ -13,6 +13,7 @@ from noonmark.core.told import Told, job_told, joined, key_told
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OUTCOMES
 from noonmark.explain.render import JSON_VERSION, stamp, table
+from noonmark.explain.setbacks import setback_lines, setbacks_json
 from noonmark.explain.verify import Problem, Report
 from noonmark.explain.voice import Voice
 
@@ -81,8 +82,10 @@ def report_text(report: Report, voice: Voice) -> Told:
     shown = report_counts(report, voice.lang)
     column = max((len(str(count)) for count, _ in shown), default=1)
     lines += [f"  {count:>{column}} {word}" for count, word in shown]
-    if report.outcomes.get(_DUPLICATE):
-        lines.append(Told("  " + voice.say("verify_beside", count=report.outcomes[_DUPLICATE])))
+    if asked := report.outcomes.get(_DUPLICATE, 0) - report.moments_refused:
+        lines.append(Told("  " + voice.say("verify_beside", count=asked)))
+    if report.moments_refused:
+        lines.append(Told("  " + voice.say("verify_beside_moments", count=report.moments_refused)))
     lines.append(report_line(report, voice.lang))
     if report.problems:
         rows = [_problem_row(problem, voice) for problem in report.problems[:SHOWN]]
@@ -94,6 +97,7 @@ def report_text(report: Report, voice: Voice) -> Told:
         lines.append(voice.say("verify_refused", duplicates=report.duplicates_refused, stale=report.stale_refused))
     if report.may_repeat:
         lines.append(voice.say("verify_may_repeat", count=report.may_repeat))
+    lines += setback_lines(report, voice)
     lines.append(voice.say("verify_ok" if report.ok else "verify_bad"))
     return joined(lines)
 
@@ -128,6 +132,8 @@ def report_json(report: Report, zone: str) -> dict[str, Any]:
         "stale_writes_refused": report.stale_refused,
         "duplicates_refused": report.duplicates_refused,
         "may_repeat": report.may_repeat,
+        "moments_refused": report.moments_refused,
+        "rollbacks": setbacks_json(report, zone),
     }
 
 

@@ -29,7 +29,7 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import Epoch
-from noonmark.engine.witnessing import Known, Witness
+from noonmark.engine.witnessing import Known, Untold, Witness
 from noonmark.explain import repeats
 from noonmark.explain.awake import awake_spans
 from noonmark.explain.expected import Promise, Reign, promises, reigns, worker_promises
@@ -39,6 +39,7 @@ from noonmark.explain.problems import half_imported, problem_of, told
 from noonmark.explain.processes import Lives, as_known, processes
 from noonmark.explain.proof import Problem as Problem
 from noonmark.explain.proof import Report as Report
+from noonmark.explain.setbacks import setbacks_of
 from noonmark.ports.store import Store
 
 PAGE = 1000
@@ -80,6 +81,7 @@ def verify(
     job: str | None = None,
     lives: Lives | None = None,
     witness: Witness | None = None,
+    untold: Untold | None = None,
 ) -> Report:
     """Prove the ledger between two instants.
 
@@ -89,6 +91,7 @@ def verify(
         job: only this job.
         lives: says of a worker of the reader's own machine whether its process lives, None for any other.
         witness: says what the workers' journals have of ranges that the store lost.
+        untold: what the workers' receipts say that no worker has told the store yet.
 
     Raises:
         TooMany: a job was due too often in the span to be recomputed at once.
@@ -119,6 +122,12 @@ def verify(
         stale_refused=reading.tallies.stale_refused,
         duplicates_refused=reading.tallies.duplicates_refused,
         may_repeat=reading.may_repeat,
+        moments_refused=sum(
+            row.origin is Origin.SCHEDULE and row.verdict == Verdict.SKIP_DUPLICATED for row in reading.rows
+        ),
+        setbacks=setbacks_of(
+            store, reading.rows, reading.epochs, (since, until), job=job, untold=untold, witness=witness
+        ),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from noonmark.core import rollback, times
 from noonmark.core.conditions import fact_subject
@@ -27,6 +27,7 @@ from noonmark.core.model import (
     State,
     Story,
     Verdict,
+    WorkerInfo,
 )
 from noonmark.core.model.rollback import Epoch
 from noonmark.core.moments import moment_at
@@ -176,6 +177,7 @@ def _scene(
         workers=workers,
         voice=voice,
         related=related,
+        idle_holder=_idle_holder(store, row, related, workers, voice.now),
         duplicates=_refused_for(store, row),
         following=found.following,
         untold=repeats.untold(epochs, found.job, row),
@@ -185,6 +187,20 @@ def _scene(
         in_progress=_in_progress(store, row, voice),
         processes=known,
     )
+
+
+def _idle_holder(
+    store: Store, row: Occurrence, related: Mapping[int, Occurrence], workers: Sequence[WorkerInfo], now: Micros
+) -> str:
+    """Return why nobody will run the row that holds the key of a duplicate: another job's, which was perhaps renamed."""
+    holder = related.get(row.duplicate_of or 0)
+    if holder is None or holder.job == row.job or holder.state not in OPEN_STATES or holder.holder:
+        return ""
+    job_row = next(iter(store.jobs([holder.job])), None)
+    if job_row is None or not job_row.rule:
+        return "ended"
+    awake = [worker for worker in workers if worker.is_awake(now)]
+    return "no_code" if awake and not any(holder.job in worker.jobs for worker in awake) else ""
 
 
 def _repeated_since(epochs: Sequence[Epoch], story: Story) -> Epoch | None:

@@ -26,7 +26,7 @@ from noonmark.core.model import DAY, SECOND, Micros
 from noonmark.locks.checks import check
 from noonmark.locks.errors import LockUrlError
 from noonmark.locks.urls import check_length, options
-from noonmark.ports.clock import Clock, SystemClock
+from noonmark.ports.clock import STRANGE, Clock, SystemClock
 from noonmark.ports.folder import make_own_folder
 from noonmark.ports.lock import Grant, LockError, LockUnusable, granted
 from noonmark.ports.process import opened_elsewhere, owner
@@ -78,6 +78,7 @@ WHERE name = {_NAME} AND token = {_TOKEN} AND {_ALIVE}
 RETURNING fence
 """
 _RELEASE = f"UPDATE noonmark_lock SET until = 0 WHERE name = {_NAME} AND token = {_TOKEN} AND {_ALIVE} RETURNING fence"
+_OTHERS = "SELECT EXISTS (SELECT 1 FROM noonmark_lock WHERE (boot_id || '+') GLOB ?1 || '+*' AND boot_id <> ?2)"
 # The fence is at least the wall time of the grant, so it tells how old a row is.  The third value stands for _NAME.
 _SWEEP = f"DELETE FROM noonmark_lock WHERE NOT {_ALIVE} AND fence < ?3"
 
@@ -182,6 +183,7 @@ class SqliteLocks:
             connection.pragma("application_id", APPLICATION_ID)
             connection.execute(_TABLE)
             connection.execute("COMMIT")
+            self._refuse_strangers(connection)
             self._sweep()
         except apsw.Error as error:
             self.close()
@@ -189,6 +191,15 @@ class SqliteLocks:
         except BaseException:
             self.close()
             raise
+
+    def _refuse_strangers(self, connection: apsw.Connection) -> None:
+        """A process with another boot-time clock than the others of this boot would see their locks as long over."""
+        boot, mark, _ = self._boot_id.partition(STRANGE)
+        if mark and connection.execute(_OTHERS, (boot, self._boot_id)).get:
+            raise LockUnusable(
+                f"cannot keep locks in {self._path}: this process has another boot-time clock than the others. "
+                "Run it without that."
+            )
 
     @staticmethod
     def _program(connection: apsw.Connection) -> tuple[int, bool]:

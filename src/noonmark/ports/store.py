@@ -54,11 +54,11 @@ class StoreUnreachable(StoreError):
 
 
 class StoreUnusable(StoreError):
-    """The store cannot serve at all until a person acts (corrupt, read-only, full, from a newer version)."""
+    """The store cannot serve at all until a person acts (corrupt, read-only, from a newer version)."""
 
 
-class StoreFull(StoreUnusable):
-    """There is no room left where it is; whoever makes room has mended it, so it may be asked again soon."""
+class StoreFull(StoreUnreachable):
+    """It has no room left, or cannot save: nothing of the change was kept, and waiting goes on until there is room."""
 
 
 class StoreUrlError(StoreUnusable, ValueError):

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "explain"))
 
 from calling import Answer, Noonmark
 from desk import DIGEST, TICK, Desk
+from machine import Machine
 
 from noonmark.faces.cli.__main__ import main
 
@@ -40,3 +41,9 @@ def noonmark(desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         return Answer(code=code, out=captured.out, err=captured.err)
 
     return call
+
+
+@pytest.fixture
+def machine(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    monkeypatch.setenv("NOONMARK_STATE", str(tmp_path / "state"))
+    return Machine(desk, tmp_path / "state")

@@ -13,6 +13,7 @@ from calling import Answer, Noonmark
 import noonmark.wiring
 from noonmark.core.model import SECOND, Act, Query
 from noonmark.engine import moving
+from noonmark.engine.copied import is_mark
 from noonmark.faces.cli.__main__ import main
 from noonmark.faces.cli.doctor_words import IN_CHINESE, told
 from noonmark.ports.archive import Page
@@ -57,7 +58,7 @@ def busy(cli: Noonmark) -> str:  # noqa: ARG001 - it has made the folder
 
 def records(url: str) -> list[str]:
     with contextlib.closing(cast(Any, open_store(url))) as store:
-        return plain(read_all(store, 1000))
+        return plain([record for record in read_all(store, 1000) if not is_mark(record)])
 
 
 # -- copy ---------------------------------------------------------------------------------------------

@@ -12,56 +12,16 @@ from typing import Any
 import pytest
 from calling import Noonmark
 from desk import TICK, Desk
+from machine import Machine
 
 from noonmark.core.model import DAY, HOUR, SECOND, Event, Gates, Job, Manual, Query, State
-from noonmark.core.model.rollback import Claim, Receipt
+from noonmark.core.model.rollback import Claim
 from noonmark.engine import exports
-from noonmark.engine.statefolder import StateFolder
 from noonmark.explain.voice import Voice
 from noonmark.testing.builders import make_caller_row, make_end, make_start
 
 MAIL = Job(name="mail", trigger=Manual(), key="mail:{order_id}", reason="Customers wait.")
 OVER = "Over, for every job: rollback 1. Nothing is held any more, and the alert is closed.\n"
-
-
-class Machine:
-    """The state folder of one writer beside the desk's store, which lost its last link."""
-
-    def __init__(self, desk: Desk, folder: Path) -> None:
-        self.desk, self.store, self.folder = desk, desk.store, folder
-        self.desk.later(HOUR)
-        self.memory = StateFolder(folder).open(self.store.store_id(), "w1")
-        self.claim = Claim(writer=self.memory.writer, worker="w1", receipt=None)
-        self.there: Receipt = self.store.prove(self.claim).receipt
-        self.desk.later(SECOND)
-        self.lost = replace(self.there, seq=self.there.seq + 1, hash="f" * 64, at=self.desk.now)
-        self.memory.keep(self.lost)
-
-    def remember(self, key: str, outcome: str = "success", *, later: int = 0) -> None:
-        self.memory.record(
-            self.lost.seq, self.lost.hash, self.lost.at + later,
-            [(7, "mail", "", "l:1", key, self.desk.now, "2026-11-27", "event", outcome, 9)],
-        )  # fmt: skip
-
-    def prove(self) -> None:
-        self.memory.keep(self.store.prove(replace(self.claim, receipt=self.lost)).receipt)
-
-    def hold(self, key: str, *, job: str = "mail") -> int:
-        row = make_caller_row(f"again:{key}", at=self.desk.now, job=job, key=key, gated=True)
-        (added,) = self.store.add(self.desk.request(), [row])
-        (look,) = (each for each in self.desk.take() if each.id == added.id)
-        park = make_end(look, Event.PARK, due_at=self.desk.now + HOUR, code="held_rollback", verdict="skip_lease")
-        assert self.store.settle(self.desk.request(), "w1", [park])[0].outcome == "applied"
-        return added.id
-
-    def state(self, number: int) -> State:
-        return self.store.occurrences(Query(ids=(number,)))[0].state
-
-
-@pytest.fixture
-def machine(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    monkeypatch.setenv("NOONMARK_STATE", str(tmp_path / "state"))
-    return Machine(desk, tmp_path / "state")
 
 
 def test_a_rollback_that_a_receipt_of_this_machine_tells_is_said_before_any_worker_starts(
@@ -428,45 +388,46 @@ def test_a_rollback_that_holds_nothing_is_shown_with_what_ends_it(noonmark: Noon
     assert "noonmark ledger release" not in noonmark("ledger", "show").out
 
 
+def _failed_for_good(machine: Machine, name: str, *, key: str) -> int:
+    row = make_caller_row(name, at=machine.desk.now, job="mail", key=key)
+    (added,) = machine.store.add(machine.desk.request(), [row])
+    (run,) = (each for each in machine.desk.take() if each.id == added.id)
+    fail = make_end(run, Event.FAIL_MANUAL, code="failed_final")
+    assert machine.store.settle(machine.desk.request(), "w1", [fail])[0].outcome == "applied"
+    return added.id
+
+
 @pytest.mark.parametrize("on_rollback", ["hold", "run"])
 def test_what_failed_here_and_ran_in_what_was_lost_is_not_retried_where_a_journal_knows_it(
     noonmark: Noonmark, machine: Machine, tmp_path: Path, on_rollback: Any
 ) -> None:
     machine.desk.register(replace(MAIL, on_rollback=on_rollback))
-    row = make_caller_row("1", at=machine.desk.now, job="mail", key="mail:3")
-    (added,) = machine.store.add(machine.desk.request(), [row])
-    (run,) = (each for each in machine.desk.take() if each.id == added.id)
-    fail = make_end(run, Event.FAIL_MANUAL, code="failed_final")
-    assert machine.store.settle(machine.desk.request(), "w1", [fail])[0].outcome == "applied"
+    failed = _failed_for_good(machine, "1", key="mail:3")
     machine.remember("mail:3")
     machine.desk.later(SECOND)
     machine.prove()
-    answer = noonmark("retry", f"r{added.id}")
+    answer = noonmark("retry", f"r{failed}")
     if on_rollback == "run":
         assert answer.code == 0, "a repeat does no harm"
         return
-    assert (answer.code, f"r{added.id} ran already" in answer.err) == (3, True), answer
+    assert (answer.code, f"r{failed} ran already" in answer.err) == (3, True), answer
     assert machine.memory.writer in answer.err
-    assert f"r{added.id} 已经运行过" in noonmark("retry", f"r{added.id}", "--lang", "zh").err
-    assert machine.state(added.id) is State.FAILED_MANUAL
+    assert f"r{failed} 已经运行过" in noonmark("retry", f"r{failed}", "--lang", "zh").err
+    assert machine.state(failed) is State.FAILED_MANUAL
     file = str(tmp_path / "out.jsonl")
     assert noonmark("ledger", "export", file, "--from-state").code == 0
     assert noonmark("ledger", "import", file, "--go").code == 0
-    assert machine.state(added.id) is State.SUCCESS
+    assert machine.state(failed) is State.SUCCESS
 
 
 def test_what_failed_and_did_not_run_in_what_was_lost_is_retried(noonmark: Noonmark, machine: Machine) -> None:
     machine.desk.register(MAIL)
-    row = make_caller_row("x", at=machine.desk.now, job="mail", key="mail:4")
-    (added,) = machine.store.add(machine.desk.request(), [row])
-    (run,) = (each for each in machine.desk.take() if each.id == added.id)
-    fail = make_end(run, Event.FAIL_MANUAL, code="failed_final")
-    assert machine.store.settle(machine.desk.request(), "w1", [fail])[0].outcome == "applied"
+    failed = _failed_for_good(machine, "x", key="mail:4")
     machine.remember("mail:3")
     machine.desk.later(SECOND)
     machine.prove()
-    assert noonmark("retry", f"r{added.id}").code == 0
-    assert machine.state(added.id) is State.PENDING
+    assert noonmark("retry", f"r{failed}").code == 0
+    assert machine.state(failed) is State.PENDING
 
 
 def test_what_people_did_in_the_lost_range_is_to_be_looked_at_as_the_alert_and_show_say(

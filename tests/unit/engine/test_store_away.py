@@ -8,25 +8,26 @@ import time
 
 import pytest
 
-from noonmark.core.model import SECOND, Fact, Origin, Query, State
+from noonmark.core.model import MINUTE, SECOND, Fact, Origin, Query, State
 from noonmark.core.series import row_for_call
 from noonmark.engine import gate as gate_module
 from noonmark.engine.activate import declare
-from noonmark.engine.gate import StoreGate
+from noonmark.engine.gate import Away, StoreGate
 from noonmark.engine.journal import Journal
 from noonmark.engine.registry import Registry, handler_for
 from noonmark.engine.runs import Run
-from noonmark.engine.signals import Idle
+from noonmark.engine.signals import Happening, Idle, StoreAway, StoreBack
 from noonmark.engine.worker import Worker
 from noonmark.ports.clock import SystemClock
 from noonmark.ports.store import StoreFull, StoreUnreachable, StoreUnusable
 from noonmark.stores.memory import MemoryStore
 from noonmark.testing.builders import make_job
+from noonmark.testing.clock import VirtualClock
 
 JOB = make_job("work")
 
 
-class Away(MemoryStore):
+class AwayStore(MemoryStore):
     """A memory store that may be away: its takes and heartbeats fail then."""
 
     def __init__(self) -> None:
@@ -118,7 +119,7 @@ def test_a_store_that_cannot_serve_ends_the_worker_before_it_begins() -> None:
 
 
 def test_an_idle_worker_whose_store_is_away_ends_soon_when_told_to() -> None:
-    store, done = Away(), threading.Event()
+    store, done = AwayStore(), threading.Event()
     ask(store)
     worker = Worker(store, registry(done))
     worker.start()
@@ -134,7 +135,7 @@ def test_an_idle_worker_whose_store_is_away_ends_soon_when_told_to() -> None:
 
 def test_a_worker_outlives_a_refusal_that_somebody_mends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate_module, "RETRY_UNUSABLE", 0.3)
-    store, done = Away(), threading.Event()
+    store, done = AwayStore(), threading.Event()
     worker, idle = watched(store, done)
     worker.start()
     try:
@@ -158,7 +159,7 @@ def test_a_worker_outlives_a_refusal_that_somebody_mends_in_time(monkeypatch: py
 def test_a_refusal_that_nobody_mends_ends_the_worker_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate_module, "MENDING", SECOND // 10)
     monkeypatch.setattr(gate_module, "RETRY_UNUSABLE", 0.06)
-    store = Away()
+    store = AwayStore()
     worker, idle = watched(store, threading.Event())
     worker.start()
     assert idle.wait(10)
@@ -170,12 +171,53 @@ def test_a_refusal_that_nobody_mends_ends_the_worker_with_its_remedy(monkeypatch
     store.close()
 
 
-def test_a_disk_on_which_somebody_makes_room_is_found_so_within_half_a_second() -> None:
+@pytest.mark.parametrize("has_served", [True, False])
+def test_a_full_disk_is_waited_out_however_long_and_found_to_have_room_within_half_a_second(
+    caplog: pytest.LogCaptureFixture, *, has_served: bool
+) -> None:
+    clock, told = VirtualClock(), list[Happening]()
+    gate = StoreGate(clock, lambda: 1.0, told.append)
+    gate._closing.wait = lambda seconds=None: clock.advance(round((seconds or 0.0) * SECOND))  # type: ignore[assignment,return-value,func-returns-value]
+    if has_served:
+        gate.submit(int).result(10)
+    began, room_at = clock.boot(), clock.boot() + 10 * MINUTE
+
+    def verb() -> int:
+        if clock.boot() < room_at:
+            raise StoreFull("the disk is full. Free some space")
+        return clock.boot()
+
+    answered = gate.submit(verb).result(60)
+    gate.close()
+    assert answered - room_at <= SECOND // 2
+    assert gate.over() == [Away(start=began, end=answered)], "it goes on record like any other outage"
+    assert [type(happening) for happening in told] == [StoreAway, StoreBack]
+    loud = [record.message for record in caplog.records if record.levelno >= logging.ERROR]
+    assert 9 <= len(loud) <= 10, "once a minute, so that nobody overlooks it"
+    assert all("until somebody makes room" in line for line in loud)
+
+
+def test_an_outage_that_turns_out_to_be_a_full_disk_is_said_loudly_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    gate = StoreGate(VirtualClock(), lambda: 1.0)
+    gate._closing.wait = lambda *_: None  # type: ignore[assignment,misc]
+    errors = [StoreUnreachable("the server ended"), StoreFull("the disk is full"), StoreFull("the disk is full")]
+
+    def verb() -> str:
+        if errors:
+            raise errors.pop(0)
+        return "answered"
+
+    assert gate.submit(verb).result(10) == "answered"
+    gate.close()
+    assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR", "WARNING"]
+
+
+def test_who_may_not_log_in_is_not_locked_out_for_asking_often() -> None:
     waited: list[float] = []
     gate = StoreGate(_Stepping(), lambda: 1.0)
     gate._closing.wait = lambda seconds=None: waited.append(seconds or 0.0)  # type: ignore[assignment,return-value,func-returns-value]
     gate.submit(int).result(10)
-    refusals = [StoreFull("the disk is full"), StoreUnusable("the role may not log in")]
+    refusals = [StoreUnusable("the role may not log in")]
 
     def verb() -> str:
         if refusals:
@@ -184,7 +226,7 @@ def test_a_disk_on_which_somebody_makes_room_is_found_so_within_half_a_second() 
 
     assert gate.submit(verb).result(10) == "answered"
     gate.close()
-    assert waited == [0.5, 3.0], "who fails to log in is not to be locked out for asking often"
+    assert waited == [3.0]
 
 
 def test_a_refusal_between_two_outages_begins_its_patience_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from desk import DIGEST, Desk
 
-from noonmark.core.model import SECOND, Act
+from noonmark.core.model import DAY, SECOND, Act
 from noonmark.core.times import tzdata_version
 from noonmark.explain.doctor import examine, of_this_machine, promises
 from noonmark.faces.cli.doctor_words import IN_CHINESE
 from noonmark.ports.doctor import Finding, raise_if_refused
 from noonmark.ports.store import Capability, StoreUnusable
+from noonmark.stores.sqlite import SqliteStore
 from noonmark.testing.builders import make_job, make_worker
 from noonmark.testing.clock import VirtualClock
 
@@ -122,3 +125,15 @@ def test_what_is_refused_is_refused_at_opening_in_the_same_words() -> None:
     raise_if_refused("redis://h", [fine])
     with pytest.raises(StoreUnusable, match=r"cannot use the store redis://h: It forgets\. Set noeviction\."):
         raise_if_refused("redis://h", [fine, bad])
+
+
+@pytest.mark.parametrize("ahead", [7 * DAY, -90 * SECOND])
+def test_a_file_s_time_is_told_apart_from_the_clock_that_it_was_taken_from(tmp_path: Path, ahead: int) -> None:
+    clock = VirtualClock()
+    store = SqliteStore(tmp_path / "noonmark.db", clock=clock, synchronous="OFF")
+    clock.step_wall(-ahead)
+    (told,) = (finding for finding in examine(store, clock) if finding.code.startswith("clock_"))
+    assert (told.code, told.level) == ("clock_off_file", "warn")
+    assert f"{-ahead / SECOND:+.2f} s" in told.sentence
+    assert "if it is the wrong one" in told.remedy, "it may be the store's that is wrong"
+    store.close()

@@ -93,6 +93,8 @@ def test_a_key_that_is_asked_for_after_the_rollback_may_be_a_repeat(shop: Shop) 
     assert any(line.startswith("这可能是重复") for line in shop.why(row, "zh").lines)
     assert "may repeat what the store lost when it went back in time: 1 runs" in shop.text()
     assert "可能重复了存储回退时丢失的运行：1 次" in shop.text("zh")
+    assert shop.text().endswith("\nNOT OK"), "the rollback is open"
+    shop.release()
     assert shop.text().endswith("\nOK"), "nobody knows"
 
 

@@ -12,7 +12,7 @@ import pytest
 from noonmark.core.model import DAY, HOUR, SECOND
 from noonmark.locks import LockError, LockUnusable, sqlite
 from noonmark.locks.sqlite import NO_BOOT_ID, SqliteLocks
-from noonmark.ports.clock import Clock
+from noonmark.ports.clock import STRANGE, Clock
 from noonmark.testing.clock import VirtualClock
 
 TTL = 60 * SECOND
@@ -155,3 +155,20 @@ def test_a_closed_file_says_so(tmp_path: Path) -> None:
     locks.close()
     with pytest.raises(LockUnusable, match="closed"):
         locks.acquire("a", TTL, "t")
+
+
+def test_a_process_with_another_boot_time_clock_than_the_holder_is_refused(tmp_path: Path) -> None:
+    class Strange(VirtualClock):
+        def boot_id(self) -> str:
+            return f"{super().boot_id()}{STRANGE}faked"
+
+    url = f"sqlite:///{tmp_path / 'noonmark.db'}"
+    alone = SqliteLocks(url, clock=Strange(boot=10**15))
+    assert alone.acquire("other", SECOND, "them") is not None, "where nobody else is it may be tried"
+    alone.close()
+    (tmp_path / "noonmark.db-locks").unlink()
+    ours = SqliteLocks(url, clock=VirtualClock())
+    assert ours.acquire("name", 30 * SECOND, "us") is not None
+    with pytest.raises(LockUnusable, match="another boot-time clock than the others"):
+        SqliteLocks(url, clock=Strange(boot=10**15))
+    ours.close()

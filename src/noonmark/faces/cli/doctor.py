@@ -58,7 +58,7 @@ def _examine(here: Session, app: str | None) -> list[Finding]:
     from noonmark.explain.doctor import examine, of_this_machine, promises
     from noonmark.ports.clock import SystemClock
     from noonmark.ports.doctor import Finding, StoreAbsent
-    from noonmark.ports.store import StoreUnusable
+    from noonmark.ports.store import StoreFull, StoreUnusable
 
     try:
         own = version("noonmark")
@@ -73,7 +73,7 @@ def _examine(here: Session, app: str | None) -> list[Finding]:
             raise  # a file that is not there: nothing was found out
         there = [*nothing.findings, *promises(nothing.promises, nothing.findings)]
         return [*found, *there, Finding(code="store_absent", level="refuse", sentence=str(nothing))]
-    except StoreUnusable as refused:
+    except (StoreUnusable, StoreFull) as refused:
         return [*found, Finding(code="store_refused", level="refuse", sentence=why_refused(refused, here.lang))]
     try:
         state = store.import_state() if hasattr(store, "import_state") else None

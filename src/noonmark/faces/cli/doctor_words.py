@@ -26,8 +26,12 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
     "notify_absent": ("有事提前到期时不会立即通知 worker：它们每 0.25 秒查看一次。", ""),
     "clock_right": ("本机时钟与存储时钟相差 {seconds} 秒。", ""),
     "clock_off": (
-        "本机时钟与存储时钟相差 {seconds} 秒；是否到期由存储时钟决定，任务照常准时，但本机日志的时间不准。",
-        "请校准本机时钟（NTP）。",
+        "本机时钟与存储时钟相差 {seconds} 秒；是否到期由存储时钟决定，而本机日志按本机时钟记时。",
+        "请把两者与时间服务器对照，校准不准的那个（NTP）。",
+    ),
+    "clock_off_file": (
+        "本机时钟与存储的时间相差 {seconds} 秒；后者是建文件或上次开机时取自本机时钟的，由它决定是否到期，且从不倒退。",
+        "若本机时钟不准，请校准（NTP）。若本机准而存储超前，任务会提早：副本的时间是对的（noonmark store copy 源 目标）。",
     ),
     "workers_none": ("没有在线的 worker：现在到期的任务要等 worker 启动后补做。", "请启动：noonmark worker APP"),
     "workers_awake": ("{count} 个 worker 在线：{workers}。", ""),
@@ -85,7 +89,11 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "请放在本地磁盘并只由一台机器使用；多台机器请用 postgresql:// 或 redis://。",
     ),
     "sqlite_in_memory": ("文件在 {kind} 上，即内存中：机器关机后就没有了。", "请放到磁盘上。"),
-    "sqlite_room": ("文件所在磁盘只剩 {megabytes} MB；磁盘写满会让所有 worker 停下。", "请腾出空间。"),
+    "sqlite_room": ("文件所在磁盘只剩 {megabytes} MB；写满之后所有 worker 都会等待。", "请腾出空间。"),
+    "sqlite_full": (
+        "磁盘已满（文件旁只剩 {kilobytes} KB）：什么都不会开始，什么都不会记录；worker 会等待，有空间后自行继续。",
+        "请腾出空间。",
+    ),
     "sqlite_log": (
         "预写日志已增长到 {megabytes} MB：有程序长时间在读。",
         "请结束占用文件的程序（备份、打开的 sqlite3 命令行）。",
@@ -104,6 +112,10 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
     "rollback_untold": (
         "存储缺少它曾向 {writers} 确认过的数据（据其回执）：它回退过。",
         "在此启动的下一个 worker 会扣住可能已运行的触发：noonmark worker APP，然后 noonmark ledger show",
+    ),
+    "store_copied": (
+        "该存储已于 {at} 复制到 {to}：若两边都有 worker，每件事都会做两遍。",
+        "不要在这里启动 worker；若要继续用它而不用副本：noonmark signal noonmark:copied --clear",
     ),
     "receipt_unreadable": (
         "{folder} 中 {writers} 的回执无法读取：不知道存储是否丢失了它们的数据。",
@@ -177,6 +189,14 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
     "memory_near": (
         "内存已用 {percent}%；到 100% 时服务器拒绝一切写入，什么都无法调度。",
         "请提高 maxmemory，或移走该服务器中的其他数据。",
+    ),
+    "memory_full": (
+        "内存已满：服务器拒绝一切写入，什么都不会开始，什么都不会记录；worker 会等待。",
+        "请提高 maxmemory，或移走该服务器中的其他数据。",
+    ),
+    "saving_fails": (
+        "服务器无法写入它的 {file}，恢复之前拒绝一切写入：什么都不会开始，什么都不会记录；worker 会等待。",
+        "请查看它的日志和磁盘空间。",
     ),
     "persistence_none": (
         "服务器不写追加日志（AOF）：进程一结束就全部丢失，包括已接受的任务。",

@@ -20,6 +20,7 @@ _STATES = {state.value.lower(): state for state in State}
 
 @click.command(cls=Command)
 @click.argument("job", required=False)
+@click.option("--job", "named", metavar="JOB", help="The same as JOB.")
 @click.option("--state", "wanted", metavar="STATE", help="A state (FAILED_MANUAL) or an outcome (missed, caught_up).")
 @click.option("--since", metavar="TIME", help="How far back: 24h, or a time.")
 @click.option("--key", metavar="KEY", help="Only this key.")
@@ -29,6 +30,7 @@ _STATES = {state.value.lower(): state for state in State}
 def history(
     ctx: click.Context,
     job: str | None,
+    named: str | None,
     wanted: str | None,
     since: str | None,
     key: str | None,
@@ -36,6 +38,9 @@ def history(
     everything: bool,
 ) -> int:
     """List what became of occurrences, of one JOB or of all, newest first."""
+    if job is not None and named not in (None, job):
+        raise problems.Trouble("option_without", option="--job", other="JOB")
+    job = job if job is not None else named
     states, outcome = _wanted(wanted)
     with session(ctx) as here:
         if job is not None:

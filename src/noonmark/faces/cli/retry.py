@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
-from noonmark.core.model import Act, Query
+from noonmark.core.model import Act, Query, State
+from noonmark.explain.find import read_rule
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.acts import carry_out, must_exist, number_of
 from noonmark.faces.cli.session import Command, Session, session
+from noonmark.faces.cli.standing import ends_without_a_run
 
 
 @click.command(cls=Command, acts=True)
@@ -15,13 +17,26 @@ from noonmark.faces.cli.session import Command, Session, session
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the ledger.")
 @click.pass_context
 def retry(ctx: click.Context, occurrence: str, reason: str) -> int:
-    """Try an occurrence (123 or r123) that needs a person again: same key, steps kept, attempts fresh."""
+    """Try an occurrence (123 or r123) that needs a person again: same key, steps kept, attempts fresh.
+
+    Today's window binds it: where it is over as things stand, so that no try would be made, the exit code is 3.
+    """
     number = number_of(occurrence)
     with session(ctx) as here:
         must_exist(here, number)
         _refuse_known(here, number)
         act = Act(kind="retry", actor=here.actor, reason=reason, occurrence_id=number)
-        return carry_out(here, act, done="is_due_again", what=f"r{number}")
+        code = carry_out(here, act, done="is_due_again", what=f"r{number}")
+        return problems.REFUSED if code == problems.OK and _ends(here, number) else code
+
+
+def _ends(here: Session, number: int) -> bool:
+    (row,) = here.store.occurrences(Query(ids=(number,)))
+    job_row = next(iter(here.store.jobs([row.job])), None)
+    rule = read_rule(job_row) if job_row is not None else None
+    if job_row is None or rule is None or row.state is not State.PENDING:  # a worker may have it by now
+        return False
+    return ends_without_a_run(here, rule, job_row, row)
 
 
 def _refuse_known(here: Session, number: int) -> None:

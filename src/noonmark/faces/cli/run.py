@@ -30,6 +30,7 @@ from noonmark.faces.cli.apps import load_app
 from noonmark.faces.cli.declared import readable
 from noonmark.faces.cli.params import check_params, missing_told, read_params, remark_unchecked
 from noonmark.faces.cli.session import Command, Session, session
+from noonmark.faces.cli.standing import ends_without_a_run
 
 
 @click.command(cls=Command)
@@ -62,7 +63,8 @@ def run(
 
     It uses the key that the schedule would use, so a run that is done is refused (exit 3) unless --again says so.
     --for asks for a moment that is over, as what it was: with its date and its key.
-    Today's window and the conditions bind it like any other run.
+    Today's window and the conditions bind it like any other run: what has to wait is asked for all the same (exit 0);
+    what would end without a run as things stand, for its window is over, exits with 3, and a person is told as ever.
     """
     if again and not reason:
         raise problems.Trouble("again_reason")
@@ -184,13 +186,10 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
     if refused:
         here.remark(here.word("run_again"))
         return problems.REFUSED
-    for row, answer in zip(rows, added, strict=True):
-        decision = replay(rule, job_row, as_occurrence(row, number=answer.id, claimed=True), here.store.facts, here.now)
-        if decision.event is not Event.START:
-            voice = here.voice(rule.tz)
-            here.remark(voice.say("as_things_stand_not", reason=voice.reason(decision.code, decision.detail)))
+    made = [as_occurrence(row, number=answer.id, claimed=True) for row, answer in zip(rows, added, strict=True)]
+    ends = [ends_without_a_run(here, rule, job_row, row) for row in made]
     here.remark(f"noonmark why r{added[0].id}")
-    return problems.OK
+    return problems.REFUSED if any(ends) else problems.OK
 
 
 _HELD = {State.SUCCESS: "held_done", State.FAILED_MANUAL: "held_person"}

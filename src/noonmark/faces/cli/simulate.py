@@ -104,10 +104,14 @@ def _wish(
 
 
 def _kinds(text: str) -> tuple[str, ...]:
-    if text in ("none", "all"):
-        return FAULTS if text == "all" else ()
+    if text.strip() in ("none", "all"):
+        return FAULTS if text.strip() == "all" else ()
     names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise problems.Trouble("faults_none_named", text=text, names=", ".join(FAULTS))
     for name in names:
+        if name in ("none", "all"):
+            raise problems.Trouble("faults_mixed", name=name, names=", ".join(FAULTS))
         if name not in FAULTS:
             raise problems.Trouble("no_such_fault", name=name, names=", ".join(FAULTS))
     return tuple(dict.fromkeys(names))

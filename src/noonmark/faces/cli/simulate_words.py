@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from noonmark.faces.cli.demo_trouble_words import Words
+
 SIMULATE_WORDS: dict[str, tuple[str, str]] = {
     "simulate_header": (
         "JOB|DUE|ON TIME|LATE|WORST|SKIPPED|MISSED|FAILED|CANCELLED|OPEN",
@@ -42,5 +44,24 @@ SIMULATE_WORDS: dict[str, tuple[str, str]] = {
     "simulate_idle": (
         "No job here has a schedule or an event: nothing would come by itself.",
         "这里没有带时间表或事件的任务：不会有任何触发自行到来。",
+    ),
+}
+
+SIMULATE_TROUBLES: dict[str, tuple[Words, Words]] = {
+    "no_such_fault": (
+        ("There is no fault {name!r}.", "", "choose from none, all, {names}"),
+        ("没有名为 {name!r} 的故障。", "", "可选：none、all、{names}"),
+    ),
+    "faults_none_named": (
+        ("--faults {text!r} names no fault", "", "say none for none; else all, or some of {names}"),
+        ("--faults {text!r} 没有写出任何故障", "", "不要故障请写 none；否则写 all，或从中选：{names}"),
+    ),
+    "faults_mixed": (
+        ("--faults: {name} stands alone", "with others beside it, it says nothing", "{name}, or some of {names}"),
+        ("--faults：{name} 只能单独使用", "与其他故障并列没有意义", "写 {name}，或从中选：{names}"),
+    ),
+    "nothing_to_simulate": (
+        ("{app} declares no job", "", "add a job with a schedule or an event, then simulate again"),
+        ("{app} 没有声明任何任务", "", "请先加入带时间表或事件的任务，再模拟"),
     ),
 }

@@ -138,12 +138,13 @@ def _before_it_is_made(
     here: Session, source: Movable, names: dict[str, str], *, go: bool, while_workers_run: bool
 ) -> int | None:
     """Say what would be done, or why not, while the target is not there; None: make it."""
+    from noonmark.engine.copied import counts_of
     from noonmark.engine.moving import awake
 
     living = () if while_workers_run else awake(source)
     if go and not living:
         return None
-    counts = dict(source.count_records())
+    counts = counts_of(source, source.count_records())
     refused = [here.word("copy_awake", workers=", ".join(living))] if living else []
     plain = {"v": 1, **names, "done": False, "records": counts, "to_copy": sum(counts.values()), "refused": refused}
     told = [here.word("copy_refused", why=why) for why in refused] or [here.word("copy_new")]
@@ -199,6 +200,7 @@ def _refusals(here: Session, found: Plan, *, while_workers_run: bool) -> list[st
 
 def _go(here: Session, source: Movable, target: Movable, found: Plan, plain: dict[str, Any], *, as_it_is: bool) -> int:
     """Copy, compare, and only then let anybody work there, unless the copy is wanted as it is."""
+    from noonmark.engine.copied import CLEAR, mark
     from noonmark.engine.moving import copy, differences, finish
 
     total = sum(found.counts.values())
@@ -212,11 +214,17 @@ def _go(here: Session, source: Movable, target: Movable, found: Plan, plain: dic
         raise problems.Trouble("copy_value", url=plain["end"], error=str(error), code=problems.REFUSED) from None
     here.remark(here.word("copy_compares"))
     other = differences(source, target)
-    if not found.is_complete and (as_it_is or not other):
+    is_to_be_opened = not found.is_complete and (as_it_is or not other)
+    if is_to_be_opened or not other:  # before anybody can work there
+        mark(source, plain["end"], here.request_id(), actor=here.actor)
+    if is_to_be_opened:
         finish(source, target)
     done = found.is_complete or as_it_is or not other
     plain |= {"done": done, "copied": copied, "same": not other, "differences": [_plain(each) for each in other]}
     here.emit(plain, lambda: _end_text(here, plain, found, other))
+    if done:
+        here.remark(here.word("copy_marked", clear=CLEAR))
+        here.remark(here.word("copy_no_workers"))
     if other:
         return problems.NO
     here.remark(here.word("copy_next", end=plain["end"]))

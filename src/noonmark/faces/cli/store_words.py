@@ -86,6 +86,14 @@ STORE_WORDS: dict[str, tuple[str, str]] = {
         "The copy had come to its end before; one of the two was written to since, or already while it was copied.",
         "此前已复制到末尾；此后（或复制期间）其中一个存储被写入过。",
     ),
+    "copy_marked": (
+        "The source is marked as copied: workers that start on it warn, and doctor does. To take the mark away: {clear}",
+        "源已标记为被复制：在它上面启动的 worker 和 doctor 会警告。若要去掉标记：{clear}",
+    ),
+    "copy_no_workers": (
+        "Records of workers do not go along: of runs before the copy the target cannot say what became of their workers.",
+        "worker 的记录不随之复制：对于复制之前的运行，目标说不出其 worker 的下落。",
+    ),
     "copy_next": (
         "Now point everything at {end} (NOONMARK_URL) and start the workers; start none on the source.",
         "请把所有程序指向 {end}（NOONMARK_URL）再启动 worker；不要再在源上启动。",

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from noonmark.faces.cli.demo_trouble_words import DEMO_TROUBLES, Words
 from noonmark.faces.cli.ledger_words import LEDGER_TROUBLES
+from noonmark.faces.cli.simulate_words import SIMULATE_TROUBLES
 
 TROUBLES: dict[str, tuple[Words, Words]] = {
     **LEDGER_TROUBLES,
+    **SIMULATE_TROUBLES,
     "usage": (("{what}", "", "{command} --help"), ("{what}", "", "{command} --help")),
     "interrupted": (("interrupted", "", "run it again"), ("已中断", "", "请重新执行")),
     # -- the store
@@ -218,14 +220,6 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("{option}: {error}", "", "write a length as 30s, 5m, 2h or 1d"),
         ("{option}：{error}", "", "时长请写成 30s、5m、2h 或 1d"),
     ),
-    "no_such_fault": (
-        ("There is no fault {name!r}.", "", "choose from none, all, {names}"),
-        ("没有名为 {name!r} 的故障。", "", "可选：none、all、{names}"),
-    ),
-    "nothing_to_simulate": (
-        ("{app} declares no job", "", "add a job with a schedule or an event, then simulate again"),
-        ("{app} 没有声明任何任务", "", "请先加入带时间表或事件的任务，再模拟"),
-    ),
     "bad_span": (
         ("{text!r} is neither a length nor a time", "{error}", "write 24h, 2026-11-28 or 2026-11-28T18:30"),
         ("{text!r} 既不是时长也不是时间", "{error}", "请写 24h、2026-11-28 或 2026-11-28T18:30"),
@@ -233,6 +227,10 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
     "backwards": (
         ("the span ends before it begins", "from {start} to {end}", "swap {first} and {second}"),
         ("时间段的结束早于开始", "从 {start} 到 {end}", "请对调 {first} 与 {second}"),
+    ),
+    "since_to_come": (
+        ("--since {text} is still to come", "nothing was due yet after it", "name a time that is over: --since 24h"),
+        ("--since {text} 还没有到", "此后尚无任何到期", "请写已经过去的时间：--since 24h"),
     ),
     "bad_tz": (
         ("--tz: {error}", "", "write an IANA name: --tz Asia/Shanghai"),

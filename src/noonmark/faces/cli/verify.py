@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from noonmark.core import times
@@ -11,6 +13,9 @@ from noonmark.explain.verify import verify as prove
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.memories import state_option
 from noonmark.faces.cli.session import Command, Session, session
+
+if TYPE_CHECKING:
+    from noonmark.engine.witnessing import Untold
 
 
 @click.command(cls=Command)
@@ -22,7 +27,8 @@ from noonmark.faces.cli.session import Command, Session, session
 def verify(ctx: click.Context, since: str, until: str | None, job: str | None) -> int:
     """Recompute from the rules what should exist and prove the ledger against it.
 
-    Exit code 1 if anything ran twice, is unaccounted for, or an invariant does not hold.
+    Exit code 1 if anything ran twice, is unaccounted for, or an invariant does not hold, and while the store went back
+    in time and nobody has released that (noonmark ledger).
     """
     with session(ctx) as here:
         if job is not None:
@@ -30,15 +36,31 @@ def verify(ctx: click.Context, since: str, until: str | None, job: str | None) -
 
             the_job(here.store, job)
         start = moment(here, since)
+        if start > here.now:
+            raise problems.Trouble("since_to_come", text=since)
         end = moment(here, until) if until is not None else (here.now if here.settings.now else None)
         if end is not None and end < start:
             raise problems.Trouble("backwards", start=since, end=until, first="--since", second="--until")
         try:
-            report = prove(here.store, start, end, job=job, lives=here.lives, witness=here.witness)
+            report = prove(
+                here.store,
+                start,
+                end,
+                job=job,
+                lives=here.lives,
+                witness=here.witness if here.memories else None,
+                untold=_untold(here),
+            )
         except TooMany as error:
             raise problems.Trouble("too_many", job=str(error)) from None
         here.emit(report_json(report, here.zone()), lambda: report_text(report, here.voice(here.one_zone or "UTC")))
         return problems.OK if report.ok else problems.NO
+
+
+def _untold(here: Session) -> Untold:
+    from noonmark.engine.witnessing import untold
+
+    return untold(here.memories, here.store)
 
 
 def moment(here: Session, text: str) -> int:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import click
 
 from noonmark.core.model import Query
+from noonmark.core.told import Told
 from noonmark.explain import render
+from noonmark.explain.explanation import Explanation
+from noonmark.explain.find import NotFound
 from noonmark.explain.why import why as explain
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.acts import number_of
-from noonmark.faces.cli.memories import state_option
+from noonmark.faces.cli.memories import state_option, store_id
 from noonmark.faces.cli.session import Command, Session, session
 
 
@@ -44,22 +47,55 @@ def why(ctx: click.Context, job: str | None, at: str | None, key: str | None, oc
         with session(ctx) as here:
             if occurrence is not None and number is not None and job is not None:
                 _must_be_of(here, number, job)
-            told = explain(
-                here.store,
+            told = _explained(
+                here,
                 job if number is None else None,
                 at=at,
                 key=key,
                 occurrence_id=number,
-                lang=here.lang,
-                tz=here.zone("") or None,
-                now=here.now,
-                lives=here.lives,
-                witness=here.witness,
             )
             here.emit(render.explanation_json(told), lambda: render.explanation_text(told, unicode=here.unicode))
     except ValueError as error:
         raise problems.Trouble("bad_time", option="--at", error=str(error)) from None
     return problems.OK
+
+
+def _explained(
+    here: Session, job: str | None, *, at: str | None, key: str | None, occurrence_id: int | None
+) -> Explanation:
+    try:
+        return explain(
+            here.store,
+            job,
+            at=at,
+            key=key,
+            occurrence_id=occurrence_id,
+            lang=here.lang,
+            tz=here.zone("") or None,
+            now=here.now,
+            lives=here.lives,
+            witness=here.witness,
+        )
+    except NotFound as error:
+        if key is not None and error.name == "no_key":
+            _say_what_journals_have(here, key, job)
+        raise
+
+
+def _say_what_journals_have(here: Session, key: str, job: str | None) -> None:
+    """Let nobody take for "it never ran" what the store has lost and a journal still has."""
+    from noonmark.engine.witnessing import remembered
+
+    if here.witness is None:
+        return
+    seen = remembered(here.memories, store_id(here.store), key, job, here.tell_damage)
+    if seen is not None:
+        voice = here.voice(here.one_zone or "UTC")
+        raise NotFound(
+            "no_key_known", "do_ledger_show", key=key, job=Told(str(seen["job"])), number=seen["occurrence"],
+            outcome=Told(str(seen["outcome"])), at=f"{voice.moment(seen['at'])} {voice.zone}",
+            writer=Told(str(seen["writer"])),
+        )  # fmt: skip
 
 
 def _must_be_of(here: Session, number: int, job: str) -> None:

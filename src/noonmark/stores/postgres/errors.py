@@ -1,25 +1,27 @@
 """What goes wrong with a PostgreSQL server, said so that a person can act.
 
-Rule of the file: no psycopg exception leaves this store.  What may pass by itself (a restart, a failover, a full disk that
-somebody is clearing) is ``StoreUnreachable``, so that workers wait; what waiting cannot mend (credentials, missing rights,
-a schema that is gone) is ``StoreUnusable``; a value that PostgreSQL cannot hold is a ``ValueError`` of its caller.
+Rule of the file: no psycopg exception leaves this store.  What may pass by itself (a restart, a failover) is
+``StoreUnreachable``, and a full disk, which somebody clears, ``StoreFull``, so that workers wait; what waiting cannot mend
+(credentials, missing rights, a schema that is gone) is ``StoreUnusable``; a value that PostgreSQL cannot hold is a
+``ValueError`` of its caller.
 """
 
 from __future__ import annotations
 
 import psycopg
 
-from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
+from noonmark.ports.store import StoreError, StoreFull, StoreUnreachable, StoreUnusable
 from noonmark.stores.postgres.refusals import CAUSES, cause
 
 CONFLICTS = frozenset({"40P01", "40001", "23505", "23502"})
 """Deadlock, serialisation failure, a row (or a request) that another transaction inserted first: the verb is run again."""
 INSERTED_FIRST = frozenset({"23505", "23502"})
 
+_FULL = "53100"
 _PASSING = {
     "25006": ("it is read-only just now", "If this lasts, name the primary server in the URL."),
     "25P03": ("our transaction was idle for too long and was ended", "Was this process stopped meanwhile?"),
-    "53100": ("its disk is full; nothing of the last change was kept", "Free some space on the server."),
+    _FULL: ("its disk is full; nothing of the last change was kept", "Free some space on the server."),
     "53200": ("it is out of memory", "Look at the server's log."),
     "53300": ("it has too many connections", "Raise max_connections there, or lower pool_size in the URL."),
     "55P03": ("another transaction holds a lock for too long", "Look for it: SELECT * FROM pg_stat_activity."),
@@ -59,7 +61,8 @@ def translated(where: str, error: psycopg.Error) -> Exception:
     code, said = error.sqlstate or "", _said(error)
     if code in _PASSING:
         why, remedy = _PASSING[code]
-        return unreachable(where, f"{why} ({said})", remedy)
+        away = unreachable(where, f"{why} ({said})", remedy)
+        return StoreFull(str(away)) if code == _FULL else away
     for start in (code, code[:2]):
         if start and start in _LASTING:
             why, remedy = _LASTING[start]

@@ -2,10 +2,11 @@
 
 Rule of the file: no redis-py exception leaves this store.  What may pass by itself (a connection, a failover, a server that
 starts) is ``StoreUnreachable``: the caller repeats with the same request id.  What only a person can mend (a password, a
-missing right, a full memory) is ``StoreUnusable``.
+missing right) is ``StoreUnusable``.
 
-A server that cannot save (MISCONF) refuses writes until a save succeeds.  It counts as unreachable: a full disk needs a
-person, but a failed fork passes, workers that wait lose nothing, and the message says what to look at.
+A server whose memory is full (OOM), or that cannot save (MISCONF), refuses writes until that has passed.  It is
+``StoreFull``: it may need a person and it may not (a failed fork passes), workers that wait lose nothing, and the message
+says what to look at.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 
 from redis import exceptions
 
-from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
+from noonmark.ports.store import StoreError, StoreFull, StoreUnreachable, StoreUnusable
 from noonmark.stores.redis.sentinels import NoPrimary
 
 PASSING = {
@@ -28,11 +29,14 @@ PASSING = {
     "MOVED": "the cluster has moved this slot",
     "BUSY": "the server is busy with a script",
     "NOREPLICAS": "too few replicas are in step (min-replicas-to-write)",
-    "MISCONF": "the server cannot save its data and refuses writes; look at its log and its disk",
     "NOSCRIPT": "the server has forgotten a script",
     "UNBLOCKED": "a failover interrupted the wait for a replica",
 }
 """Beginnings of error replies that may pass by themselves."""
+
+_FULL = "its memory is full"
+_MAKE_ROOM = "Raise maxmemory, or remove what else lives in this server; nothing of the last change was kept."
+_CANNOT_SAVE = "the server cannot save its data and refuses writes; look at its log and its disk"
 
 FOR_A_PERSON = {
     "NOAUTH": ("it asks for a password", "Write it into the URL: redis://user:password@host:6379/0."),
@@ -40,10 +44,6 @@ FOR_A_PERSON = {
     "NOPERM": (
         "the user lacks a right",
         "Grant it: ACL SETUSER name ~noonmark:* &noonmark:* ~lock:* ~fence:* +@all -@dangerous +info +config|get.",
-    ),
-    "OOM": (
-        "its memory is full",
-        "Raise maxmemory, or remove what else lives in this server; nothing of the last change was kept.",
     ),
     "CERTIFICATE": (
         "its certificate is not trusted",
@@ -77,8 +77,10 @@ def translated(url: str, error: Exception) -> StoreError:
     if isinstance(error, exceptions.NoPermissionError):
         why, remedy = FOR_A_PERSON["NOPERM"]
         return unusable(url, f"{why} ({said})", remedy)
-    if isinstance(error, exceptions.OutOfMemoryError):
-        return unusable(url, *FOR_A_PERSON["OOM"])
+    if isinstance(error, exceptions.OutOfMemoryError) or word == "OOM" or " OOM " in f" {said} ":
+        return StoreFull(f"cannot use the store {url}: {_FULL}. {_MAKE_ROOM}")
+    if word == "MISCONF" or " MISCONF " in f" {said} ":
+        return StoreFull(str(unreachable(url, _CANNOT_SAVE)))
     for beginning, why in PASSING.items():
         if word == beginning or f" {beginning} " in f" {said} ":
             return unreachable(url, why)

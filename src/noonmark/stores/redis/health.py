@@ -14,11 +14,19 @@ from noonmark.stores.redis.server import Server
 
 OLDEST = (6, 2)
 NEAR_FULL = 0.8
+PASSING = frozenset({"memory_full", "saving_fails"})
+"""Codes of what is wrong only as long as there is no room: opening does not refuse it, workers wait."""
 
 
 def findings(server: Server, address: Address) -> list[Finding]:
     """Return what a person should know about the server."""
-    found = [_of_version(server), *_of_place(server, address), *_of_eviction(server), *_of_memory(server)]
+    found = [
+        _of_version(server),
+        *_of_place(server, address),
+        *_of_eviction(server),
+        *_of_memory(server),
+        *_of_saving(server),
+    ]
     found += [*of_persistence(server, address), *of_replicas(server, address)]
     if server.unread:
         names = " and ".join(server.unread)
@@ -97,6 +105,8 @@ def _of_eviction(server: Server) -> Collection[Finding]:
 def _of_memory(server: Server) -> Collection[Finding]:
     if not server.maxmemory or server.used_memory is None:
         return ()
+    if server.used_memory >= server.maxmemory:
+        return (_full(server.used_memory, server.maxmemory),)
     share = server.used_memory / server.maxmemory
     detail = {"used": server.used_memory, "maxmemory": server.maxmemory, "percent": round(100 * share)}
     if share < NEAR_FULL:
@@ -109,4 +119,27 @@ def _of_memory(server: Server) -> Collection[Finding]:
             remedy="Raise maxmemory, or remove what else lives in this server.",
             detail=detail,
         ),
+    )
+
+
+def _full(used: int, maxmemory: int) -> Finding:
+    return Finding(
+        code="memory_full",
+        level="refuse",
+        sentence="Memory is full: the server refuses every write, so nothing starts and nothing is recorded; workers wait.",
+        remedy="Raise maxmemory, or remove what else lives in this server.",
+        detail={"used": used, "maxmemory": maxmemory, "percent": round(100 * used / maxmemory)},
+    )
+
+
+def _of_saving(server: Server) -> Collection[Finding]:
+    if not server.failing:
+        return ()
+    sentence = (
+        f"The server could not write its {server.failing} and refuses every write until it can: nothing starts and nothing "
+        "is recorded; workers wait."
+    )
+    remedy = "Look at its log, and at the room on its disk."
+    return (
+        Finding(code="saving_fails", level="refuse", sentence=sentence, remedy=remedy, detail={"file": server.failing}),
     )

@@ -60,7 +60,7 @@ def open_redis(url: str, *, clock: Clock | None = None, create: bool = True) -> 
             raise errors.unreachable(
                 link.url, f"only {server.in_step} of {address.replicas} replicas answer (durability=failover)"
             )
-        raise_if_refused(link.url, found)
+        raise_if_refused(link.url, [finding for finding in found if finding.code not in health.PASSING])
         if not create and link.ask("HGET", f"{address.prefix}meta", "store_id") is None:
             nothing = absent(link.url, "namespace", address.namespace, _namespaces(link, address))
             nothing.findings, nothing.promises = tuple(found), frozenset(durability.promises(server, address))

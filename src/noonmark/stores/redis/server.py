@@ -18,7 +18,15 @@ from noonmark.stores.redis.connection import Link
 
 IN_STEP_WITHIN_MS = 500
 """How long replicas have to answer when a server is looked at."""
-SETTINGS = ("appendonly", "appendfsync", "save", "maxmemory", "maxmemory-policy", "min-replicas-to-write")
+SETTINGS = (
+    "appendonly",
+    "appendfsync",
+    "save",
+    "maxmemory",
+    "maxmemory-policy",
+    "min-replicas-to-write",
+    "stop-writes-on-bgsave-error",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +44,7 @@ class Server:
     used_memory: int | None = None
     maxmemory: int | None = None
     policy: str | None = None
+    failing: str = ""  # what it cannot write to its disk just now: its append-only file, or a snapshot
     unread: tuple[str, ...] = ()
 
     def setting(self, name: str) -> str | None:
@@ -74,6 +83,7 @@ def look(link: Link, address: Address) -> Server:
         used_memory=_number(info.get("used_memory")),
         maxmemory=_number(info.get("maxmemory") or settings.get("maxmemory")),
         policy=info.get("maxmemory_policy") or settings.get("maxmemory-policy"),
+        failing=_failing(info, settings),
         unread=tuple(unread),
     )
 
@@ -84,6 +94,14 @@ def _info(reply: Any) -> dict[str, str]:
         return {str(name): str(value) for name, value in reply.items()}
     lines = (line.partition(":") for line in str(reply).splitlines() if line and not line.startswith("#"))
     return {name: value for name, _, value in lines}
+
+
+def _failing(info: Mapping[str, str], settings: Mapping[str, str]) -> str:
+    """Return what it could not write when it last tried, if it refuses every write because of that, else ""."""
+    if info.get("aof_enabled") == "1" and info.get("aof_last_write_status") == "err":
+        return "append-only file"
+    stops = settings.get("save") and settings.get("stop-writes-on-bgsave-error") != "no"
+    return "snapshot" if stops and info.get("rdb_last_bgsave_status") == "err" else ""
 
 
 def _pairs(reply: Any) -> dict[str, str]:

@@ -4,16 +4,17 @@ Rule of the file: time never goes backwards within a store, and no single proces
 processes of one boot share the anchor (a wall instant and the boot reading that belongs to it), so they agree to the
 microsecond; a wall clock is believed in three cases only: in a new file, after a boot, and when more than half of the
 living workers say the same about it.  ``mark`` is the latest instant ever written; whatever happens, time goes on from
-there.
+there.  So a process whose boot-time clock is not the one that the anchor was made with is a stranger: it is refused, because
+one transaction of it would move everybody's time for good.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noonmark.core.model import SECOND, AlertWrite, Micros
-from noonmark.ports.clock import Clock
-from noonmark.stores.sqlite import alerts
+from noonmark.core.model import DAY, SECOND, AlertWrite, Micros
+from noonmark.ports.clock import STRANGE, Clock
+from noonmark.stores.sqlite import alerts, errors
 from noonmark.stores.sqlite.transaction import Reads, Transaction
 
 NO_BOOT_ID = "no-boot-id"
@@ -21,25 +22,49 @@ AGREE_WITHIN: Micros = SECOND
 BELIEVE_FROM: Micros = 2 * SECOND
 """Offsets below this are reported only: leases are counted in tens of seconds."""
 
+LEAP: Micros = 365 * DAY
+"""No store lies untouched for so long within one boot while the wall clock is set back by as much: who sees both has
+another boot-time clock, whatever its boot id says."""
+OTHER_CLOCK = (
+    "this process has another boot-time clock than the others, and would move the store's time for all of them"
+)
+WITHOUT = "Run it without what gives it another clock (libfaketime, a time namespace), or name another store."
+
 _READ = "SELECT boot_id, boot, wall, mark FROM clock"
 
 
 class StoreClock:
-    """Reads and moves the time of one file."""
+    """Reads and moves the time of one file.
 
-    def __init__(self, clock: Clock) -> None:
+    Args:
+        clock: the machine's.
+        where: the file, for what is said of it.
+    """
+
+    def __init__(self, clock: Clock, where: str = "") -> None:
         self._clock = clock
+        self._where = where
 
     def read(self, connection: Reads) -> Micros | None:
-        """Return the store's time, or None when the file has no anchor for this boot."""
+        """Return the store's time, or None when the file has no anchor for this boot.
+
+        Raises:
+            StoreUnusable: this process has another boot-time clock than those that are at work in the file.
+        """
         row = connection.execute(_READ).fetchone()
         if row is None:
             return None
         boot_id, boot, wall, mark = row
-        passed = self._clock.boot() - boot
-        if boot_id != self._clock.boot_id() or passed < 0:
+        passed, ours = self._clock.boot() - boot, self._clock.boot_id()
+        if boot_id != ours:
+            if STRANGE in ours and boot_id.partition(STRANGE)[0] == ours.partition(STRANGE)[0]:
+                raise errors.unusable(self._where, OTHER_CLOCK, WITHOUT)
+            return None
+        if passed < 0:
             return None
         now: Micros = max(wall + passed, mark)
+        if now - mark > LEAP and now - self._clock.wall() > LEAP:
+            raise errors.unusable(self._where, OTHER_CLOCK, WITHOUT)
         return now
 
     def now(self, connection: Reads) -> tuple[Micros, Micros]:

@@ -1,11 +1,13 @@
 """What goes wrong with a SQLite file, said so that a person can act.
 
 Rule of the file: no apsw exception leaves this store.  Each becomes a ``StoreError`` that says what happened, why, and
-what to do.  Whatever fails inside a transaction has been rolled back, so the state is as before.
+what to do.  Whatever fails inside a transaction has been rolled back, so the state is as before.  A full disk is no reason
+to end: it is told as ``StoreFull``, under whichever of its names SQLite meets it.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,6 +17,8 @@ from noonmark.ports.doctor import StoreAbsent
 from noonmark.ports.store import StoreError, StoreFull, StoreUnreachable, StoreUnusable
 
 BUSY = (apsw.BusyError, apsw.LockedError)
+NO_ROOM = 256 * 1024
+"""Free bytes below which no transaction can be relied on to fit: its pages, their index, a new log."""
 
 
 def unusable(path: str, why: str, remedy: str) -> StoreUnusable:
@@ -56,7 +60,8 @@ def translated(path: str, error: apsw.Error) -> StoreError:
             "the file or its directory is read-only",
             "Give this user the right to write both, or name another file.",
         )
-    if isinstance(error, apsw.FullError):
+    # A log or an index that cannot be made or mapped for want of room is no FullError.
+    if isinstance(error, apsw.FullError) or (isinstance(error, (apsw.CantOpenError, apsw.IOError)) and is_full(path)):
         why = "the disk is full; nothing of the last change was kept, everything before it is intact"
         return StoreFull(f"cannot use the store {path}: {why}. Free some space, then repeat.")
     if isinstance(error, (apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError)):
@@ -70,6 +75,21 @@ def translated(path: str, error: apsw.Error) -> StoreError:
     if isinstance(error, apsw.IOError):
         return unreachable(path, f"reading or writing failed ({said})", "Check the disk.")
     return StoreError(f"the store {path} failed: {said}")
+
+
+def free_bytes(path: str) -> int | None:
+    """Return how many bytes this user may still write beside the file, None where the system does not say."""
+    try:
+        found = os.statvfs(os.path.dirname(os.path.realpath(path)))
+    except (OSError, AttributeError):  # no such folder; a system without statvfs
+        return None
+    return (found.f_bavail if os.geteuid() else found.f_bfree) * found.f_frsize
+
+
+def is_full(path: str) -> bool:
+    """Tell whether the disk of the file has no room for a transaction."""
+    free = free_bytes(path)
+    return free is not None and free < NO_ROOM
 
 
 @contextmanager

@@ -6,15 +6,15 @@ takes to say that something is written.
 
 from __future__ import annotations
 
+import errno
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from noonmark.ports.doctor import Finding
-from noonmark.stores.sqlite import schema
+from noonmark.stores.sqlite import errors, schema
 from noonmark.stores.sqlite.transaction import Reads
 
 CHECKED_UP_TO = 100 * 1024 * 1024
@@ -123,12 +123,23 @@ def file_system(path: Path, mounts: Path = Path("/proc/mounts")) -> str:
 
 
 def _room(path: Path) -> list[Finding]:
-    free = shutil.disk_usage(path.parent).free
-    if free >= LEAST_FREE:
+    free = errors.free_bytes(str(path))
+    if free is None or free >= LEAST_FREE:
         return []
+    if free < errors.NO_ROOM:
+        return [_full(free)]
     detail = {"megabytes": free // 1024**2}
-    sentence = f"Only {detail['megabytes']} MB are free beside the file; a full disk stops every worker."
+    sentence = f"Only {detail['megabytes']} MB are free beside the file; once it is full, every worker waits."
     return [Finding(code="sqlite_room", level="warn", sentence=sentence, remedy="Free some space.", detail=detail)]
+
+
+def _full(free: int) -> Finding:
+    detail = {"kilobytes": free // 1024}
+    sentence = (
+        f"The disk is full ({detail['kilobytes']} KB are free beside the file): nothing starts and nothing is recorded; "
+        "workers wait, and go on by themselves when there is room."
+    )
+    return Finding(code="sqlite_full", level="refuse", sentence=sentence, remedy="Free some space.", detail=detail)
 
 
 def _log(path: Path) -> list[Finding]:
@@ -147,6 +158,8 @@ def _writing(path: Path, synchronous: str) -> list[Finding]:
     try:
         seconds = fsync_seconds(path.parent)
     except OSError as error:
+        if error.errno == errno.EDQUOT:  # the disk has room, but not for this user
+            return [_full(0)]
         detail = {"error": error.strerror or str(error)}
         sentence = f"How long this disk takes to confirm a write could not be measured: {detail['error']}."
         return [Finding(code="fsync_unknown", level="warn", sentence=sentence, detail=detail)]

@@ -100,7 +100,7 @@ class SqliteStore:
             raise ValueError(f"synchronous must be one of {', '.join(SYNCHRONOUS)}, not {synchronous!r}")
         self._path = Path(path)
         self._synchronous = synchronous
-        self._clock = StoreClock(clock or SystemClock())
+        self._clock = StoreClock(clock or SystemClock(), str(self._path))
         self._driver = driver
         self._file = OpenFile(self._path, synchronous, self._clock, driver, create=create)
         self.place = f"sqlite:///{self._file.place}"  # means the same in every folder

@@ -11,7 +11,7 @@ from redis import exceptions
 
 from noonmark.core.model import Query
 from noonmark.ports import process
-from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
+from noonmark.ports.store import StoreError, StoreFull, StoreUnreachable, StoreUnusable
 from noonmark.stores.redis import RedisStore, errors, open_redis
 from noonmark.stores.redis.scripts import script
 from noonmark.testing.builders import make_caller_row
@@ -28,15 +28,19 @@ PASSING = [
     exceptions.MovedError("866 127.0.0.1:7001"),
     exceptions.AskError("866 127.0.0.1:7001"),
     exceptions.ResponseError("BUSY Redis is busy running a script."),
-    exceptions.ResponseError("MISCONF Redis is configured to save RDB snapshots, but it's unable to persist to disk."),
     exceptions.ResponseError("NOREPLICAS Not enough good replicas to write."),
     OSError("Network is unreachable"),
+]
+FULL = [
+    exceptions.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
+    exceptions.ResponseError("OOM command not allowed when used memory > 'maxmemory'. script: 0"),
+    exceptions.ResponseError("MISCONF Redis is configured to save RDB snapshots, but it's unable to persist to disk."),
+    exceptions.ResponseError("MISCONF Errors writing to the AOF file: No space left on device"),
 ]
 FOR_A_PERSON = [
     exceptions.AuthenticationError("WRONGPASS invalid username-password pair or user is disabled."),
     exceptions.AuthenticationError("Authentication required."),
     exceptions.NoPermissionError("this user has no permissions to run the 'evalsha' command"),
-    exceptions.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
     exceptions.ResponseError("WRONGTYPE Operation against a key holding the wrong kind of value"),
     exceptions.ResponseError("DB index is out of range"),
     exceptions.ResponseError("unknown command 'EVALSHA', with args beginning with: "),
@@ -48,6 +52,13 @@ FOR_A_PERSON = [
 @pytest.mark.parametrize("error", PASSING, ids=lambda error: str(error)[:20])
 def test_what_may_pass_by_itself_is_unreachable(error: Exception) -> None:
     assert type(errors.translated("redis://h", error)) is StoreUnreachable
+
+
+@pytest.mark.parametrize("error", FULL, ids=lambda error: str(error)[:20])
+def test_a_server_that_takes_nothing_in_just_now_is_away_and_says_why(error: Exception) -> None:
+    told = errors.translated("redis://h", error)
+    assert type(told) is StoreFull
+    assert "full" in str(told) or "cannot save" in str(told)
 
 
 @pytest.mark.parametrize("error", FOR_A_PERSON, ids=lambda error: str(error)[:20])
@@ -98,9 +109,10 @@ def test_a_full_memory_refuses_and_keeps_what_was_there() -> None:
         store = open_redis(server.url)
         store.add("a", [make_caller_row("a", at=store.now())])
         server.command("CONFIG", "SET", "maxmemory", 1_000)
-        with pytest.raises(StoreUnusable, match="memory is full"):
+        with pytest.raises(StoreFull, match="memory is full"):
             store.add("b", [make_caller_row("b", at=store.now())])
         assert [row.identity for row in store.occurrences(Query())] == ["l:a"]
+        assert {finding.code: finding.level for finding in store.diagnose()}["memory_full"] == "refuse"
         server.command("CONFIG", "SET", "maxmemory", 0)
         assert store.add("b", [make_caller_row("b", at=store.now())])[0].outcome == "added"
         store.close()

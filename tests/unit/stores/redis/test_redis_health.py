@@ -13,7 +13,7 @@ from noonmark.stores.redis import health, open_redis
 from noonmark.stores.redis.address import parse
 from noonmark.stores.redis.connection import Wait
 from noonmark.stores.redis.durability import wait_for
-from noonmark.stores.redis.server import Server
+from noonmark.stores.redis.server import Server, _failing
 from noonmark.testing.builders import make_caller_row
 from noonmark.testing.servers import Redis, start_redis, start_sentinel
 
@@ -230,12 +230,35 @@ def test_sentinels_without_a_replica_still_mean_a_failover() -> None:
     assert found["replicas_unbounded"] == "warn"
 
 
+def test_a_server_that_takes_nothing_in_must_be_mended_and_is_waited_for_when_it_is_opened() -> None:
+    found = _findings(version=(7, 2), aof=True, maxmemory=10, used_memory=10, failing="append-only file")
+    assert found["memory_full"] == found["saving_fails"] == "refuse"
+    assert {"memory_full", "saving_fails"} == health.PASSING
+
+
+@pytest.mark.parametrize(
+    ("info", "settings", "failing"),
+    [
+        ({"aof_enabled": "1", "aof_last_write_status": "err"}, {}, "append-only file"),
+        ({"rdb_last_bgsave_status": "err"}, {"save": "60 1"}, "snapshot"),
+        ({"rdb_last_bgsave_status": "err"}, {"save": ""}, ""),
+        ({"rdb_last_bgsave_status": "err"}, {"save": "60 1", "stop-writes-on-bgsave-error": "no"}, ""),
+        ({"aof_enabled": "1", "aof_last_write_status": "ok", "rdb_last_bgsave_status": "ok"}, {"save": "60 1"}, ""),
+    ],
+)
+def test_a_server_that_refuses_writes_because_it_cannot_save_is_known_by_what_it_says(
+    info: dict[str, str], settings: dict[str, str], failing: str
+) -> None:
+    assert _failing(info, settings) == failing
+
+
 def test_every_finding_that_is_not_fine_has_a_remedy() -> None:
     servers = [
         Server(version=(6, 0), shown="6.0"),
         Server(version=(7, 2), policy="allkeys-lru", maxmemory=10, used_memory=9, aof=False, replicas=1),
         Server(version=(7, 2), policy="allkeys-lru", aof=False, settings={"save": "60 1"}),
         Server(version=(6, 2), aof=True, unread=("CONFIG GET",)),
+        Server(version=(7, 2), aof=True, maxmemory=10, used_memory=11, failing="snapshot"),
     ]
     for server in servers:
         for url in ("redis://h", "redis://h?durability=host", "redis+sentinel://h/main?durability=failover"):

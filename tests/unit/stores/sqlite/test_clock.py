@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from noonmark.core.model import DAY, HOUR, SECOND, Micros, Renewal, Taken
+from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros, Renewal, Taken
+from noonmark.ports.clock import STRANGE
+from noonmark.ports.store import StoreUnusable
 from noonmark.stores.sqlite import SqliteStore
 from noonmark.stores.sqlite.clock import NO_BOOT_ID, agreed_shift
 from noonmark.testing.builders import make_activation, make_caller_row, make_worker
@@ -137,6 +139,67 @@ def test_the_dead_have_no_vote(store: SqliteStore, clock: VirtualClock) -> None:
 )
 def test_time_moves_only_for_a_majority_that_agrees(offsets: list[Micros], shift: Micros) -> None:
     assert agreed_shift(offsets) == shift
+
+
+class _Strange(VirtualClock):
+    """A process of the same boot whose boot-time clock is faked: it shows the time since 1970 instead."""
+
+    def boot(self) -> Micros:
+        return self.wall()
+
+    def boot_id(self) -> str:
+        return f"{super().boot_id()}{STRANGE}faked"
+
+
+def test_a_process_with_another_boot_time_clock_is_refused_and_moves_nothing(
+    store: SqliteStore, path: Path, clock: VirtualClock
+) -> None:
+    store.signal("s", [])
+    with pytest.raises(StoreUnusable, match="another boot-time clock than the others"):
+        _open(path, _Strange(START + 5 * MINUTE))
+    clock.advance(SECOND)
+    assert store.now() == START + SECOND
+    assert store.tallies().open_alerts == ()
+
+
+def test_a_store_that_was_begun_with_a_strange_clock_is_set_right_by_the_first_with_the_machine_s(path: Path) -> None:
+    strange = _open(path, _Strange(START + 5 * MINUTE))
+    assert strange.now() == START + 5 * MINUTE, "alone it may be tried with whatever clock"
+    clock = VirtualClock(START + DAY)
+    ours = _open(path, clock)
+    assert ours.now() == START + DAY
+    with pytest.raises(StoreUnusable, match="another boot-time clock"):
+        strange.signal("s", [])
+    for opened in (ours, strange):
+        opened.close()
+
+
+class _Leaping(VirtualClock):
+    """The same where nothing tells it apart: no /proc, an older noonmark."""
+
+    def boot(self) -> Micros:
+        return self.wall()
+
+
+def test_a_leap_of_years_that_no_wall_clock_confirms_is_a_stranger_s(store: SqliteStore, path: Path) -> None:
+    store.signal("s", [])
+    with pytest.raises(StoreUnusable, match="another boot-time clock than the others"):
+        _open(path, _Leaping(START))
+    assert store.now() == START
+
+
+@pytest.mark.parametrize("step", [-30 * DAY, -HOUR, 0, HOUR, 30 * DAY])
+@pytest.mark.parametrize("away", [HOUR, 30 * DAY, 800 * DAY])
+def test_neither_a_long_sleep_nor_a_wall_clock_that_is_set_makes_anybody_a_stranger(
+    store: SqliteStore, path: Path, clock: VirtualClock, step: Micros, away: Micros
+) -> None:
+    store.signal("s", [])
+    clock.advance(away)  # suspended, or simply not used
+    clock.step_wall(step)
+    other = _open(path, clock)
+    assert other.now() == store.now() == START + away
+    other.signal("t", [])
+    other.close()
 
 
 class _NamelessBoots(VirtualClock):

@@ -12,8 +12,8 @@ import apsw
 import pytest
 
 from noonmark.core.model import Query
-from noonmark.ports.store import StoreUnreachable, StoreUnusable
-from noonmark.stores.sqlite import SqliteStore, schema
+from noonmark.ports.store import StoreFull, StoreUnreachable, StoreUnusable
+from noonmark.stores.sqlite import SqliteStore, errors, schema
 from noonmark.testing.builders import make_caller_row
 from noonmark.testing.clock import VirtualClock
 
@@ -135,13 +135,28 @@ def test_a_full_disk_loses_nothing_that_was_there(store: SqliteStore, path: Path
     connection = store._file.main._connection
     pages = connection.pragma("page_count")
     connection.pragma("max_page_count", pages + 2)
-    with pytest.raises(StoreUnusable, match="the disk is full"):
+    with pytest.raises(StoreFull, match="the disk is full"):
         store.add("second", [make_caller_row(f"b{n}", at=now) for n in range(500)])
     assert [row.identity for row in store.occurrences(Query())] == ["l:a"]
     connection.pragma("max_page_count", 1_000_000)
     assert [added.outcome for added in store.add("second", [make_caller_row("b", at=now)])] == ["added"]
     assert store.tallies().by_state == {"PENDING": 2}
     assert apsw.Connection(str(path)).pragma("integrity_check") == "ok"
+
+
+@pytest.mark.parametrize("error", [apsw.FullError, apsw.CantOpenError, apsw.IOError])
+def test_a_full_disk_is_known_under_each_of_its_names_and_is_away(
+    path: Path, monkeypatch: pytest.MonkeyPatch, error: type[apsw.Error]
+) -> None:
+    monkeypatch.setattr(errors, "free_bytes", lambda _path: 4096)
+    told = errors.translated(str(path), error("it says so"))
+    assert type(told) is StoreFull
+    assert isinstance(told, StoreUnreachable)
+
+
+def test_a_disk_with_room_is_not_called_full(path: Path) -> None:
+    assert isinstance(errors.translated(str(path), apsw.CantOpenError("unable to open")), StoreUnusable)
+    assert type(errors.translated(str(path), apsw.IOError("disk I/O error"))) is StoreUnreachable
 
 
 def test_a_lock_held_beyond_patience_is_unreachable_and_comes_back(store: SqliteStore, path: Path) -> None:

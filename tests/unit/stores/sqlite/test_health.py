@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 
 from noonmark.ports.doctor import Diagnoses, Finding
-from noonmark.stores.sqlite import SqliteStore, health
+from noonmark.stores.sqlite import SqliteStore, errors, health
 
 
 def levels(store: SqliteStore) -> dict[str, str]:
@@ -73,6 +74,21 @@ def test_little_room_and_a_large_log_are_told(store: SqliteStore, monkeypatch: p
     found = levels(store)
     assert found["sqlite_room"] == found["sqlite_log"] == "warn"
     assert found["sqlite_unchecked"] == "ok"
+
+
+def test_a_full_disk_must_be_mended(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "free_bytes", lambda _path: 8192)
+    found = levels(store)
+    assert found["sqlite_full"] == "refuse"
+    assert "sqlite_room" not in found
+
+
+def test_a_quota_that_is_used_up_is_a_full_disk(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_folder: Path) -> float:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr(health, "fsync_seconds", refuse)
+    assert levels(store)["sqlite_full"] == "refuse"
 
 
 def test_damage_is_refused() -> None:

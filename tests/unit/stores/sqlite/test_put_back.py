@@ -33,6 +33,19 @@ os._exit(9)
 """
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "noonmark.db"
+
+
+@pytest.fixture
+def store(path: Path) -> SqliteStore:
+    """Open, with one row in it; who is given it closes it."""
+    made = SqliteStore(path)
+    _add(made, "kept")
+    return made
+
+
 def _add(store: SqliteStore, *names: str) -> None:
     for name in names:
         store.add(name, [make_caller_row(name, at=SECOND)])
@@ -95,10 +108,9 @@ def test_a_file_put_in_place_beside_a_log_that_was_left_behind_is_refused_and_to
     assert not recwarn.list
 
 
-def test_a_file_that_was_removed_and_copied_anew_is_another_even_with_the_same_inode(tmp_path: Path) -> None:
-    path = tmp_path / "noonmark.db"
-    store = SqliteStore(path)
-    _add(store, "kept")
+def test_a_file_that_was_removed_and_copied_anew_is_another_even_with_the_same_inode(
+    path: Path, store: SqliteStore
+) -> None:
     copy = _copy(path)
     store.close()
     _crash(path)
@@ -108,10 +120,9 @@ def test_a_file_that_was_removed_and_copied_anew_is_another_even_with_the_same_i
         SqliteStore(path)
 
 
-def test_under_an_open_store_a_file_put_in_place_is_refused_until_the_old_log_is_away(tmp_path: Path) -> None:
-    path = tmp_path / "noonmark.db"
-    store = SqliteStore(path)
-    _add(store, "kept")
+def test_under_an_open_store_a_file_put_in_place_is_refused_until_the_old_log_is_away(
+    path: Path, store: SqliteStore
+) -> None:
     copy = _copy(path)
     _add(store, "lost")
     copy.replace(path)
@@ -127,10 +138,7 @@ def test_under_an_open_store_a_file_put_in_place_is_refused_until_the_old_log_is
     assert _is_sound(path)
 
 
-def test_each_verb_goes_over_to_a_file_that_was_put_in_place_with_its_log_away(tmp_path: Path) -> None:
-    path = tmp_path / "noonmark.db"
-    store = SqliteStore(path)
-    _add(store, "kept")
+def test_each_verb_goes_over_to_a_file_that_was_put_in_place_with_its_log_away(path: Path, store: SqliteStore) -> None:
     copy = _copy(path)
     _add(store, "lost")
     was = store.prove(Claim(writer="w-1", worker="w1", receipt=None))
@@ -147,10 +155,7 @@ def test_each_verb_goes_over_to_a_file_that_was_put_in_place_with_its_log_away(t
     assert _is_sound(path)
 
 
-def test_what_is_under_way_when_the_file_is_replaced_is_kept_in_neither(tmp_path: Path) -> None:
-    path = tmp_path / "noonmark.db"
-    store = SqliteStore(path)
-    _add(store, "kept")
+def test_what_is_under_way_when_the_file_is_replaced_is_kept_in_neither(path: Path, store: SqliteStore) -> None:
     copy = _copy(path)
 
     def change() -> None:
@@ -165,10 +170,9 @@ def test_what_is_under_way_when_the_file_is_replaced_is_kept_in_neither(tmp_path
     store.close()
 
 
-def test_a_file_that_was_taken_away_under_an_open_store_is_not_written_any_more(tmp_path: Path) -> None:
-    path = tmp_path / "noonmark.db"
-    store = SqliteStore(path)
-    _add(store, "kept")
+def test_a_file_that_was_taken_away_under_an_open_store_is_not_written_any_more(
+    path: Path, store: SqliteStore, tmp_path: Path
+) -> None:
     path.rename(tmp_path / "away")
     for ask in (store.now, lambda: _add(store, "new")):
         with pytest.raises(StoreUnreachable, match="the file was taken away"):
@@ -198,10 +202,9 @@ def test_what_a_log_held_that_was_taken_away_is_put_into_the_file_and_another_on
     assert _is_sound(path)
 
 
-def test_a_log_in_whose_place_somebody_began_another_one_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "noonmark.db"
-    store = SqliteStore(path)
-    _add(store, "kept")
+def test_a_log_in_whose_place_somebody_began_another_one_is_refused(
+    path: Path, store: SqliteStore, tmp_path: Path
+) -> None:
     Path(f"{path}-wal").rename(tmp_path / "away")
     Path(f"{path}-wal").write_bytes(b"")
     with pytest.raises(StoreUnreachable, match=r"its log .* was taken away while it was open"):
@@ -231,10 +234,9 @@ def test_while_somebody_reads_an_older_state_no_other_log_is_begun(tmp_path: Pat
     assert _is_sound(path)
 
 
-def test_another_library_in_this_process_costs_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    path = tmp_path / "noonmark.db"
-    store = SqliteStore(path)
-    _add(store, "kept")
+def test_another_library_in_this_process_costs_nothing_that_was_acknowledged(
+    path: Path, store: SqliteStore, tmp_path: Path
+) -> None:
     theirs = sqlite3.connect(path)
     theirs.execute("SELECT count(*) FROM job").fetchall()
     theirs.close()
@@ -350,10 +352,9 @@ def test_a_file_that_is_packed_anew_where_it_lies_is_no_alarm(tmp_path: Path) ->
     again.close()
 
 
-def test_a_file_restored_with_sqlites_own_backup_under_an_open_store_is_read_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "noonmark.db"
-    store = SqliteStore(path)
-    _add(store, "kept")
+def test_a_file_restored_with_sqlites_own_backup_under_an_open_store_is_read_at_once(
+    path: Path, store: SqliteStore
+) -> None:
     copy = _copy(path)
     _add(store, "lost")
     source, target = apsw.Connection(str(copy)), apsw.Connection(str(path))

@@ -1,0 +1,56 @@
+"""What a person asks for when its window is over: said at once, exit code 3, and told as it was afterwards."""
+
+from __future__ import annotations
+
+import pytest
+from calling import Noonmark
+from desk import Desk
+
+from noonmark.core.model import Event, Query, State, Verdict
+
+
+@pytest.fixture
+def night(desk: Desk) -> Desk:
+    """Half past nine in the evening: the window of digest closed at eight, and its data is ready."""
+    desk.act("end_job", job="tick")
+    desk.signal("corpus:2026-11-27")
+    desk.until("2026-11-27T18:30:00")
+    desk.beat()
+    desk.finish(desk.look(), Event.FAIL_MANUAL, code="failed_final", error="ValueError: x")
+    desk.signal("corpus:2026-11-26")
+    desk.until("2026-11-27T21:30:00")
+    desk.beat()
+    return desk
+
+
+def test_what_would_end_without_a_run_is_asked_for_with_3_and_says_so(night: Desk, noonmark: Noonmark) -> None:
+    said = noonmark("run", "digest", "--for", "2026-11-26")
+    assert said.code == 3
+    assert "As things stand it ends without having run: Its window closed at " in said.err
+    assert "不运行就会结束" in noonmark("run", "digest", "--for", "2026-11-25", "--lang", "zh").err
+    assert [row.state for row in night.store.occurrences(Query(key="digest:2026-11-26"))] == [State.PENDING]
+
+
+def test_what_only_waits_is_asked_for_with_0(desk: Desk, noonmark: Noonmark) -> None:
+    desk.until("2026-11-27T18:31:00")
+    said = noonmark("run", "digest", "--for", "2026-11-26")
+    assert (said.code, "As things stand it would not run" in said.err) == (0, True), "its data may come yet"
+
+
+def test_a_retry_that_can_try_nothing_any_more_says_so_with_3(night: Desk, noonmark: Noonmark) -> None:
+    said = noonmark("retry", "r1")
+    assert (said.code, said.out) == (3, "r1 is due again\n")
+    assert "As things stand it ends without having run: Its window closed at " in said.err
+    assert night.row(1).state is State.PENDING
+
+
+def test_why_blames_no_worker_for_what_was_asked_for_too_late(night: Desk, noonmark: Noonmark) -> None:
+    number = noonmark("run", "digest", "--for", "2026-11-26", "--json").plain["runs"][0]["id"]
+    row = night.look()
+    assert row.id == number
+    night.finish(row, Event.MISS, code="window_closed", verdict=Verdict.SKIP_WINDOW)
+    told = noonmark("why", f"r{number}").out
+    assert "It did not run: its window closed at 20:00, before it was asked for at 21:30." in told
+    assert "first worker" not in told
+    assert "才被请求" in noonmark("why", f"r{number}", "--lang", "zh").out
+    assert "catch_up" not in told, "how late it may be has nothing to do with a window"
