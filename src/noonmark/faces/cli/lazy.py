@@ -7,6 +7,7 @@ modules.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -50,6 +51,37 @@ COMMANDS: dict[str, tuple[str, str]] = {
 class LazyGroup(click.Group):
     """The ``noonmark`` command."""
 
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say how it is called."""
+        _write_usage(self, ctx, formatter)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say what it is, in the reader's language."""
+        if not _is_chinese(ctx):
+            return super().format_help_text(ctx, formatter)
+        from noonmark.faces.cli import help_zh
+
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(help_zh.HEADING)
+        return None
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options, then the commands."""
+        _write_options(ctx, formatter, "Options", self.get_params(ctx))
+        self.format_commands(ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say what the exit codes mean."""
+        if not _is_chinese(ctx):
+            return super().format_epilog(ctx, formatter)
+        from noonmark.faces.cli import help_zh
+
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(help_zh.EPILOG)
+        return None
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the commands in the order in which a newcomer meets them."""
         return list(COMMANDS)
@@ -75,10 +107,16 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        told = {name: text for name, (_, text) in COMMANDS.items()}
+        title = "Commands"
+        if _is_chinese(ctx):
+            from noonmark.faces.cli import help_zh
+
+            told, title = help_zh.COMMANDS, help_zh.TITLES[title]
+        with formatter.section(title):
+            formatter.write_dl([(name, told[name]) for name in COMMANDS])
 
 
 class Command(click.Command):
@@ -100,14 +138,55 @@ class Command(click.Command):
             refuse_pretending(settings_of(ctx))
         return super().invoke(ctx)
 
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say how it is called."""
+        _write_usage(self, ctx, formatter)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say what it does: in Chinese in one line, and in full in English."""
+        if _is_chinese(ctx) and self.name in COMMANDS:
+            from noonmark.faces.cli import help_zh
+
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(help_zh.COMMANDS[self.name])
+        super().format_help_text(ctx, formatter)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the command's own options first."""
         own = [param for param in self.get_params(ctx) if param not in self.shared]
         for title, params in (("Options", own), ("Global options", self.shared)):
-            records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
+            _write_options(ctx, formatter, title, params)
+
+
+def _write_usage(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    pieces = " ".join(command.collect_usage_pieces(ctx))
+    if not _is_chinese(ctx):
+        return formatter.write_usage(ctx.command_path, pieces)
+    from noonmark.faces.cli import help_zh
+
+    for english, chinese in help_zh.PIECES.items():
+        pieces = pieces.replace(english, chinese)
+    return formatter.write_usage(ctx.command_path, pieces, prefix=help_zh.USAGE)
+
+
+def _write_options(
+    ctx: click.Context, formatter: click.HelpFormatter, title: str, params: Sequence[click.Parameter]
+) -> None:
+    told = [(param, record) for param in params if (record := param.get_help_record(ctx)) is not None]
+    records = [record for _, record in told]
+    if _is_chinese(ctx):
+        from noonmark.faces.cli import help_zh
+
+        title = help_zh.TITLES[title]
+        records = [(names, help_zh.option_help(param.opts, text)) for param, (names, text) in told]
+    if records:
+        with formatter.section(title):
+            formatter.write_dl(records)
+
+
+def _is_chinese(ctx: click.Context) -> bool:
+    return settings_of(ctx).language == "zh"
 
 
 def settings_of(ctx: click.Context) -> Settings:
