@@ -13,6 +13,7 @@ import pytest
 from noonmark import Scheduler, StoreUnreachable, StoreUnusable, every, manual
 from noonmark.door import scheduler as scheduler_module
 from noonmark.door.reach import Reach
+from noonmark.ports.store import StoreFull
 from noonmark.stores.memory import MemoryStore
 
 

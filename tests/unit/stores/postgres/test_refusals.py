@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
+from noonmark.ports.store import StoreError, StoreFull, StoreUnreachable, StoreUnusable
 from noonmark.stores.postgres import open_postgres
 from noonmark.stores.postgres.errors import translated
 from noonmark.stores.postgres.refusals import cause
