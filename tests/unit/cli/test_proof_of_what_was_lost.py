@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from calling import Noonmark
 from desk import Desk
@@ -55,6 +57,19 @@ def test_a_rollback_without_journals_is_no_proof_that_nothing_ran(noonmark: Noon
     blind = noonmark("verify", "--state", "none")
     assert (blind.code, "no journal of a worker was asked what ran in it" in blind.out) == (1, True)
     assert "没有查问任何 worker 日志" in noonmark("verify", "--state", "none", "--lang", "zh").out
+
+
+def test_whose_journals_would_be_needed_is_said(
+    noonmark: Noonmark, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.desk.register(MAIL)
+    machine.prove()
+    assert noonmark("verify").err == ""
+    monkeypatch.setenv("NOONMARK_STATE", str(tmp_path / "another"))
+    elsewhere = noonmark("verify")
+    assert (elsewhere.code, f"The journals of {machine.memory.writer} are not among" in elsewhere.err) == (1, True)
+    assert noonmark(*RELEASE).code == 0
+    assert noonmark("verify").err == "", "it is over"
 
 
 def test_what_ran_again_since_is_not_counted_as_lost(noonmark: Noonmark, machine: Machine) -> None:

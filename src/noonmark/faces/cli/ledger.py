@@ -118,7 +118,7 @@ def _show(here: Session) -> int:
 
     found, more = overview(here.store), untold(here.memories, here.store)
     again = cancelled_again_open(here.memories, here.store, found.epochs, here.tell_damage)
-    _remark_absent(here, found.epochs)
+    here.remark_absent(found.epochs)
     plain = _plain(here, found, more) | {"cancelled_before": [_row(row, here.zone()) for row in again]}
     here.emit(plain, lambda: _text(here, found, more, again))
     return problems.OK
@@ -217,15 +217,6 @@ def _writer(here: Session, writer: Writer) -> list[str]:
     return [writer.id, writer.worker, state, str(writer.seq), voice.moment(writer.at), proved]
 
 
-def _remark_absent(here: Session, epochs: Sequence[Epoch]) -> None:
-    """Say whose journals are elsewhere: without them nothing of what that writer did is known here."""
-    from noonmark.engine.witnessing import absent
-
-    missing = absent(here.memories, store_id(here.store), epochs) if epochs else ()
-    if missing:
-        here.remark(here.word("ledger_absent", writers=", ".join(missing[:SHOWN])))
-
-
 # -- release --------------------------------------------------------------------------------------------
 
 
@@ -290,7 +281,7 @@ def _refuse_known(here: Session, job: str) -> None:
 
     witness = here.witness
     found = epochs(here.store)
-    _remark_absent(here, found)
+    here.remark_absent(found)
     known = witness(found) if witness is not None else {}
     if known and (rows := known_rows(here.store, known, job)):
         shown = _numbers(row.id for row in rows)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from noonmark.faces.cli.memories import memories, store_id
 from noonmark.faces.cli.settings import Settings, writes_unicode
 
 if TYPE_CHECKING:
+    from noonmark.core.model.rollback import Epoch
     from noonmark.engine.witnessing import Witness
     from noonmark.explain.processes import Lives
     from noonmark.ports.store import Store
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["Command", "Session", "session", "settings_of"]
 
 _SQLITE = "sqlite:///"
+WRITERS_SHOWN = 20
+"""Most writers that are named."""
 DAMAGE_SHOWN = 10
 """Most damaged lines that are named one by one."""
 
@@ -122,6 +125,14 @@ class Session:
         if not (self.settings.state or hasattr(store, "store_id")):
             return None
         return witnessing.witness(self.memories, store_id(store), self.tell_damage)
+
+    def remark_absent(self, epochs: Sequence[Epoch]) -> None:
+        """Say whose journals are elsewhere: without them nothing of what that writer did is known here."""
+        from noonmark.engine.witnessing import absent
+
+        missing = absent(self.memories, store_id(self.store), epochs) if epochs else ()
+        if missing:
+            self.remark(self.word("ledger_absent", writers=", ".join(missing[:WRITERS_SHOWN])))
 
     def tell_damage(self, place: str) -> None:
         """Remark, once, that a line of a journal (FILE:LINE) says nothing any more."""

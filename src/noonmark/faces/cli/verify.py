@@ -53,6 +53,10 @@ def verify(ctx: click.Context, since: str, until: str | None, job: str | None) -
             )
         except TooMany as error:
             raise problems.Trouble("too_many", job=str(error)) from None
+        if any(not setback.is_over for setback in report.setbacks):
+            from noonmark.engine.mending import epochs
+
+            here.remark_absent(epochs(here.store))
         here.emit(report_json(report, here.zone()), lambda: report_text(report, here.voice(here.one_zone or "UTC")))
         return problems.OK if report.ok else problems.NO
 
