@@ -52,9 +52,9 @@ def test_a_server_that_loads_its_file_for_a_while_is_waited_for(site: Site, serv
 
 
 def test_a_server_without_memory_that_is_given_some_is_worked_with_again(site: Site, server: Redis) -> None:
-    with site.outage(2, at_most=3.5) as back:
+    with site.outage(2) as back:
         server.command("CONFIG", "SET", "maxmemory", "1")
-        wait_for(lambda: "the store cannot serve" in site.said(), what="the refusal")
+        wait_for(lambda: "the store has no room" in site.said(), what="the refusal")
         server.command("CONFIG", "SET", "maxmemory", "0")
         back.append(time.monotonic())
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from noonmark.core.model import Job, Micros
+from noonmark.engine.points import Point
 from noonmark.sim import faults as f
 from noonmark.sim.memory import MachineMemory
 from noonmark.sim.store import Link, Wire
@@ -28,6 +29,11 @@ class Machine:
     link: Link | None = None  # of the process that runs there
     paused_until: Micros = 0
     comes_back_at: Micros | None = None
+
+    @property
+    def misses_renewals(self) -> bool:
+        """True when an error is about to strike right behind the next renewal: its answer is heard by nobody."""
+        return any((trap.point, trap.act) == (Point.RENEWED, "error") for trap in self.traps)
 
 
 class ServerClock:

@@ -273,7 +273,7 @@ class Link(Through):
         if fate == "twice":
             answer = self._carried_out(name, verb, args, kwargs, told=True)
         if name not in READS:
-            self._last = partial(self._carried_out, name, verb, args, kwargs, told=True)
+            self._last = partial(self._carried_out, name, verb, args, kwargs, told=False)
         if fate == "after":
             raise StoreUnreachable(f"{name}: the reply was lost")
         return answer

@@ -13,6 +13,7 @@ import pytest
 from noonmark import Scheduler, StoreUnreachable, StoreUnusable, every, manual
 from noonmark.door import scheduler as scheduler_module
 from noonmark.door.reach import Reach
+from noonmark.ports.store import StoreFull
 from noonmark.stores.memory import MemoryStore
 
 
@@ -127,6 +128,18 @@ def test_what_a_person_must_mend_is_told_at_once() -> None:
     with pytest.raises(StoreUnusable):
         Reach(opener).patiently().now()
     assert opened == [1]
+
+
+def test_a_store_without_room_is_waited_for_like_one_that_is_away_and_told_as_what_it_is() -> None:
+    opened: list[int] = []
+
+    def opener() -> MemoryStore:
+        opened.append(1)
+        raise StoreFull("the disk is full. Free some space")
+
+    with pytest.raises(StoreFull, match="the disk is full"):
+        Reach(opener, patience=100_000).patiently().now()
+    assert len(opened) > 1
 
 
 def test_a_store_that_cannot_be_opened_yet_is_tried_again() -> None:

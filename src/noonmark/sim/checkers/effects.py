@@ -148,15 +148,15 @@ class Effects(Watch):
             self._begun_effects[(effect.occurrence_id, effect.fence)] += 1
             if self._begun_effects[(effect.occurrence_id, effect.fence)] > 1:
                 self.blame("I1", f"{name} began twice under one fence")
-        self._judge_overstay(effect, name)
+        if effect.phase != "stop":
+            self._judge_overstay(effect, name)
+            self._judge_deafness(effect, name)
 
     def _judge_overstay(self, effect: Effect, name: str) -> None:
         """After a run's lease ended its code goes on only in the moment in which its process wakes, and by one step at most.
 
         A clock of the store that leapt is not its fault: what counts is the time that has really passed.
         """
-        if effect.phase == "stop":
-            return
         run = (effect.occurrence_id, effect.fence)
         ends = self.ground.ends.get(run)
         now = self.world.clock.boot()
@@ -167,9 +167,22 @@ class Effects(Watch):
             self._overstayed[run] += 1
             if self._overstayed[run] > 1:
                 self.blame("S11", f"{name} is the step number {self._overstayed[run]} after its lease had ended")
-        machine = self.world.machines[int(effect.who[1:].partition(".")[0])]
-        if now - machine.paused_until > AWAKE:
+        if now - self._awake_since(effect) > AWAKE:
             self.blame("S11", f"{name} went on {now - ends} µs after its lease had ended")
+
+    def _judge_deafness(self, effect: Effect, name: str) -> None:
+        """A run whose worker was told that its lease is another's, or nobody's, is stopped in that moment."""
+        told_at = self.ground.told_lost.get((effect.occurrence_id, effect.fence))
+        now = self.world.clock.boot()
+        if told_at is None:
+            return
+        self.prove("lines after a lease was told to be lost")
+        if now - max(told_at, self._awake_since(effect)) > AWAKE:
+            self.blame("S11", f"{name} went on {now - told_at} µs after its worker was told that its lease is lost")
+
+    def _awake_since(self, effect: Effect) -> Micros:
+        """Return when the process that an effect is of stood still last, 0 = never."""
+        return self.world.machines[int(effect.who[1:].partition(".")[0])].paused_until
 
 
 def _is_taken_up(begun: Begun) -> bool:

@@ -58,6 +58,7 @@ class Ground:
         self.answered: dict[tuple[int, int], int] = {}  # occurrence, fence -> number of the write
         self.began: dict[tuple[int, int], Begun] = {}
         self.ends: dict[tuple[int, int], Micros] = {}  # run -> end of its lease on the world's clock, which never leaps
+        self.told_lost: dict[tuple[int, int], Micros] = {}  # run -> when its worker heard that its lease was lost
         self.facts: dict[str, object] = {}
         self.notes: dict[tuple[int, str, str], int] = {}  # occurrence, kind, name of a note -> fence that wrote it
         self.ever_noted: set[tuple[int, str, str]] = set()  # ... those that a failover lost, too
@@ -292,6 +293,8 @@ class Ground:
         for renewal in renewals:
             row_id = renewal.occurrence_id
             if row_id in answer.lost:
+                if self._is_heard(call):
+                    self.told_lost.setdefault((row_id, renewal.fence), self._world.clock.boot())
                 continue
             lease = self.leases.get(row_id)
             self.extended.append(Extended(at=call.at, who=worker, renewal=renewal, lease=lease))
@@ -300,6 +303,10 @@ class Ground:
                 self.ends[(row_id, renewal.fence)] = self._world.clock.boot() + renewal.lease
         ids = tuple(renewal.occurrence_id for renewal in renewals)
         self._see(self._world.cluster.occurrences(Query(ids=ids, after_id=0, limit=EVERYTHING)) if ids else [])
+
+    def _is_heard(self, call: Call) -> bool:
+        """False where the answer gets lost, on the wire or by an error that is about to strike right behind the call."""
+        return call.told and not self._world.machines[int(call.who[1:].partition(".")[0])].misses_renewals
 
     def _read_note(self, call: Call) -> None:
         _, row_id, fence, note = call.args[:4]

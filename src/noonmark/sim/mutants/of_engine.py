@@ -21,6 +21,7 @@ from noonmark.engine.runs import Finish
 from noonmark.explain import outcomes as words
 from noonmark.ports.store import StoreError
 from noonmark.sim import faults as f
+from noonmark.sim.mutants.chances import ENOUGH, bereft, cut_off, runs_met
 from noonmark.sim.mutants.plant import Anything, Mutant, Needs, Planter
 from noonmark.sim.world import SimWorld
 from noonmark.testing.faults import Through
@@ -142,9 +143,9 @@ def _take_by_our_own_clock(planter: Planter) -> None:
         return link
 
     def by_it(take: Anything) -> Anything:
-        def taking(link: Any, *args: Any, **kwargs: Any) -> Any:
-            clock = _CLOCKS.get(id(link))
-            return take(link, *args, **(kwargs if clock is None else {**kwargs, "at": clock.wall()}))
+        def taking(wire: Any, /, *args: Any, **kwargs: Any) -> Any:  # a take has a ``link`` of its own
+            clock = _CLOCKS.get(id(wire))
+            return take(wire, *args, **(kwargs if clock is None else {**kwargs, "at": clock.wall()}))
 
         return taking
 
@@ -210,12 +211,16 @@ def _call_every_success_punctual(planter: Planter) -> None:
 
 
 ENGINE_MUTANTS: tuple[Mutant, ...] = (
-    Mutant(name="trust outlives the lease", plant=_trust_too_long, needs=Needs(faults=(f.Cut,), replicas=2)),
+    Mutant(
+        name="trust outlives the lease",
+        plant=_trust_too_long,
+        needs=Needs(replicas=2, when=lambda plan: runs_met(plan, cut_off) >= ENOUGH),
+    ),
     Mutant(name="leases are not renewed", plant=_renew_nothing, needs=Needs(any_job=("careful", "locked"))),
     Mutant(
         name="a lease that is lost is believed in",
         plant=_believe_in_lost_leases,
-        needs=Needs(faults=(f.Pause,), replicas=2, any_job=("careful", "locked", "tick")),
+        needs=Needs(replicas=2, when=lambda plan: runs_met(plan, bereft) >= ENOUGH),
     ),
     Mutant(
         name="a worker ends when the store is away",

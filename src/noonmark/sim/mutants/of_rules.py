@@ -15,6 +15,7 @@ from noonmark.core import catchup, decide, lapsed, moments, series
 from noonmark.core.answers import passes, unknown
 from noonmark.core.cron import CronRule, parse_cron
 from noonmark.core.model import SECOND, Check, Cron, Decision, Event, Every, Job, Verdict
+from noonmark.sim import almanac
 from noonmark.sim import faults as f
 from noonmark.sim import plan as plans
 from noonmark.sim.mutants.plant import Anything, Mutant, Needs, Planter
@@ -202,6 +203,21 @@ def _wakes_after_a_pause(plan: plans.Plan) -> bool:
     return False
 
 
+def _wakes_past_a_limit(plan: plans.Plan) -> bool:
+    """Is there a moment at which nobody is awake, and which would be run when somebody is again, but for its limit?"""
+    for crash in plan.faults:
+        if not isinstance(crash, f.CrashAll):
+            continue
+        since, back = plan.start + crash.at + SECOND, plan.start + crash.at + crash.down
+        for job in (specimen.job for specimen in plan.zoo if specimen.job.catch_up.missed != "skip"):
+            limit = almanac.limit(job)
+            if limit is None or not almanac.moments(job, since, back - limit - 5 * SECOND):
+                continue
+            if job.catch_up.missed == "all" or not almanac.moments(job, back - limit - 5 * SECOND, back + SECOND):
+                return True
+    return False
+
+
 def _is_edited(plan: plans.Plan, job: str) -> bool:
     return any((deed.kind, deed.what) == ("edit", job) for deed in plan.deeds)
 
@@ -259,7 +275,7 @@ RULE_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="limits are not looked at",
         plant=_compile_no_limit,
-        needs=Needs(any_job=("hourly", "minutely", "daily"), faults=(f.CrashAll,)),
+        needs=Needs(faults=(f.CrashAll,), when=_wakes_past_a_limit),
     ),
     Mutant(
         name="conditions are not looked at", plant=_without("dependency", _anything_goes), needs=Needs(jobs=("daily",))

@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from noonmark.ports.store import StoreError, StoreUnreachable, StoreUnusable
+from noonmark.ports.store import StoreError, StoreFull, StoreUnreachable, StoreUnusable
 from noonmark.stores.postgres import open_postgres
 from noonmark.stores.postgres.errors import translated
 from noonmark.stores.postgres.refusals import cause
@@ -187,3 +187,11 @@ def test_a_missing_password_is_seen_without_reading_the_sentence() -> None:
         pgconn = type("Wire", (), {"needs_password": True})()  # type: ignore[assignment]
 
     assert cause(Told("connexion impossible")) == "credentials"
+
+
+def test_a_full_disk_of_the_server_is_waited_for_and_called_what_it_is() -> None:
+    error = psycopg.errors.DiskFull("could not extend file: No space left on device")
+    assert error.sqlstate == "53100"
+    told = translated("postgresql://h", error)
+    assert type(told) is StoreFull
+    assert "its disk is full" in str(told)
