@@ -69,7 +69,7 @@ class Report:
     died: int
     stale_refused: int
     duplicates_refused: int
-    begins: Micros | None = None  # the first rule or worker that the store knows; nothing is proved of what was before
+    begins: Micros | None = None  # the first rule that the store knows; nothing is proved of what was before
     former: tuple[str, ...] = ()  # other stores that lay here before, as this machine's workers remember
     setbacks: tuple[Setback, ...] = ()
     moments_refused: int = 0  # of the refused duplicates: moments of a schedule, which nobody asked for

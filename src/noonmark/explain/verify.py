@@ -133,9 +133,11 @@ def verify(
 
 
 def _begins(reading: _Reading) -> Micros | None:
-    """Return when the first rule or worker came that the store knows; nothing can be proved of what was before."""
-    rules = (row.effective_at for row in reading.tallies.revisions)
-    return min((*rules, *(worker.started_at for worker in reading.workers)), default=None)
+    """Return when the first rule came that the store knows; nothing can be proved of what was before.
+
+    Workers say nothing of it: they may be older than the store.
+    """
+    return min((row.effective_at for row in reading.tallies.revisions), default=None)
 
 
 def _read(

@@ -55,7 +55,10 @@ def test_workers_declare_their_jobs_in_a_store_that_came_back_empty_and_ticks_go
     assert world.effect_names().count("asked") == 1
     said = [record for record in caplog.records if "another store lies" in record.getMessage()]
     assert [record.levelno for record in said] == [logging.ERROR] * replicas
-    assert verify(world.store, emptied - MINUTE).ok
+    report = verify(world.store, emptied - MINUTE)
+    assert report.ok
+    assert report.begins is not None
+    assert report.begins >= emptied, "its workers are older"
 
 
 def test_a_store_that_came_back_empty_is_noticed_as_soon_as_something_happens_in_it(make_world: MakeWorld) -> None:

@@ -166,7 +166,7 @@ def _row(row: Occurrence, zone: str) -> dict[str, Any]:
 
 
 def _text(here: Session, found: Overview, more: Untold, again: Sequence[Occurrence]) -> str:
-    parts: list[str] = [] if more.lost else [here.word("ledger_no_rollback")]
+    parts: list[str] = [] if more.lost or here.former else [here.word("ledger_no_rollback")]
     if found.epochs:
         parts = [_epoch(here, epoch) for epoch in found.epochs]
         counts = Counter(row.job for row in found.held)
