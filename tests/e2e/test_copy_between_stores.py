@@ -17,6 +17,7 @@ import pytest
 import noonmark
 from noonmark import Scheduler, manual
 from noonmark.core.urls import with_option
+from noonmark.engine.copied import Copied, copied, is_mark
 from noonmark.testing.archives import make_busy, plain, read_all
 from noonmark.testing.builders import make_worker
 from noonmark.wiring import open_store
@@ -46,7 +47,12 @@ def call(*args: str) -> tuple[int, dict[str, Any], str]:
 
 def records(url: str) -> list[str]:
     with contextlib.closing(cast(Any, open_store(url))) as store:
-        return plain(read_all(store, 1000))
+        return plain([record for record in read_all(store, 1000) if not is_mark(record)])
+
+
+def mark_of(url: str) -> Copied | None:
+    with contextlib.closing(open_store(url)) as store:
+        return copied(store)
 
 
 def test_a_namespace_moves_to_a_server_and_back_with_ledger_and_keys(server_url: str, tmp_path: Path) -> None:
@@ -61,6 +67,7 @@ def test_a_namespace_moves_to_a_server_and_back_with_ledger_and_keys(server_url:
         code, told, said = call("store", "copy", start, end, "--go")
         assert (code, told["same"]) == (0, True), (told, said)
     assert records(server_url) == records(first) == records(last)
+    assert [mark_of(url) is None for url in (first, server_url, last)] == [False, False, True]
     code, told, _ = call("store", "copy", first, server_url, "--go")
     assert (code, told["copied"]) == (0, 0), "it is complete"
     code, told, _ = call("store", "copy", last, server_url, "--go")
