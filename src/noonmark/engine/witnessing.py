@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
-from noonmark.core import rollback
+from noonmark.core import receipts
 from noonmark.core.model import FAR, Micros, Occurrence, Query
 from noonmark.core.model.rollback import Epoch, Receipt, Writer
 from noonmark.engine import statefolder
@@ -189,17 +189,17 @@ def untold(roots: Iterable[Path], store: Store) -> Untold:
     guard = cast("Guarded", store)
     name = guard.store_id()
     # Before the store: what it acknowledges meanwhile is no loss.
-    receipts = [each for root in roots for each in statefolder.receipts(root, name)]
-    if not receipts:
+    kept = [each for root in roots for each in statefolder.receipts(root, name)]
+    if not kept:
         return Untold()
     heads = {writer.id: writer for writer in guard.writers()}
     beats = {worker.id: worker.seen_at for worker in store.workers()}
     lost = [
         (writer, receipt)
-        for writer, receipt, _ in receipts
+        for writer, receipt, _ in kept
         if receipt is not None and _is_gone(receipt, name, heads.get(writer), beats.get(receipt.worker))
     ]
-    unreadable = [writer for writer, receipt, trouble in receipts if receipt is None and trouble]
+    unreadable = [writer for writer, receipt, trouble in kept if receipt is None and trouble]
     if not lost:
         return Untold(unreadable=tuple(unreadable))
     as_of = max(beats.values(), default=0)
@@ -207,7 +207,7 @@ def untold(roots: Iterable[Path], store: Store) -> Untold:
     writers, now = tuple(writer for writer, _ in lost), store.now()
     epoch = Epoch(
         number=0,
-        lost_from=min(map(rollback.survived_until, known)),
+        lost_from=min(map(receipts.survived_until, known)),
         lost_until=max(max(receipt.at, receipt.beat) for _, receipt in lost),
         detected_at=now,
         writers=writers,
@@ -218,11 +218,11 @@ def untold(roots: Iterable[Path], store: Store) -> Untold:
 def _is_gone(receipt: Receipt, store: str, head: Writer | None, beat: Micros | None) -> bool:
     if receipt.store != store or (head is not None and head.epoch > receipt.epoch):
         return False  # told by a proof already
-    return not rollback.is_there(receipt, _known(store, head, beat))
+    return not receipts.is_there(receipt, _known(store, head, beat))
 
 
-def _known(store: str, head: Writer | None, beat: Micros | None, as_of: Micros = 0) -> rollback.Known:
-    return rollback.Known(store=store, head=head, link=None, beat=beat, as_of=as_of, rollbacks=None, serving=None)
+def _known(store: str, head: Writer | None, beat: Micros | None, as_of: Micros = 0) -> receipts.Known:
+    return receipts.Known(store=store, head=head, link=None, beat=beat, as_of=as_of, rollbacks=None, serving=None)
 
 
 def remembered(

@@ -210,7 +210,7 @@ BUGS: Final = (
     ),
     Bug(
         name="what is gone is called present",
-        place="noonmark.core.rollback:is_there",
+        place="noonmark.core.receipts:is_there",
         old="if head is None or head.seq < receipt.seq:\n        return False",
         new="if head is None or head.seq < receipt.seq:\n        return True",
         scene="forgotten", depth=1, law="S13 told",
