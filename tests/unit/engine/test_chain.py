@@ -17,7 +17,8 @@ from noonmark.core.model import SECOND, Event, Job, Manual, Occurrence, Query, S
 from noonmark.core.model.rollback import Claim, Epoch, Proof, Receipt
 from noonmark.engine import mending, witnessing
 from noonmark.engine.chain import ChainedStore
-from noonmark.engine.statefolder import StateFolder, outcomes
+from noonmark.engine.statefolder import StateFolder
+from noonmark.engine.testimony import outcomes
 from noonmark.ports.store import StoreUnreachable
 from noonmark.stores.memory import MemoryStore, proving
 from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_worker
