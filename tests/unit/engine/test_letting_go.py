@@ -398,3 +398,12 @@ def test_what_a_person_let_run_goes_on_with_another_worker_when_its_own_ends(mak
     getattr(world, how)(holder)
     world.advance("5m")
     assert (len(lossy.tries), lossy.row().state) == (3, State.SUCCESS)
+
+
+def test_a_journal_that_comes_to_know_of_a_success_holds_the_row_in_spite_of_a_persons_word(waiting: Lossy) -> None:
+    row = waiting.row()
+    recalled: Any = waiting.world.replicas[0].engine.chain._recalled
+    recalled._lost = {(row.job, row.key): None}
+    waiting.world.signal("ready")
+    waiting.world.advance("5s")
+    assert (waiting.row().state, waiting.row().code) == (State.PENDING, "held_rollback")
