@@ -44,7 +44,8 @@ def test_a_retry_that_can_try_nothing_any_more_says_so_with_3(night: Desk, noonm
     assert night.row(1).state is State.PENDING
 
 
-def test_json_says_what_comes_of_it_as_things_stand(night: Desk, noonmark: Noonmark) -> None:
+@pytest.mark.usefixtures("night")
+def test_json_says_what_comes_of_it_as_things_stand(noonmark: Noonmark) -> None:
     run = noonmark("run", "digest", "--for", "2026-11-26", "--json", "--quiet")
     (asked,) = run.plain["runs"]
     stands = asked["as_things_stand"]
@@ -57,7 +58,7 @@ def test_json_says_what_comes_of_it_as_things_stand(night: Desk, noonmark: Noonm
     assert noonmark("retry", "r1", "--json").plain["as_things_stand"] is None, "it was not done"
 
 
-def test_json_says_that_it_runs(desk: Desk, noonmark: Noonmark) -> None:
+def test_json_says_that_it_runs(noonmark: Noonmark) -> None:
     stands = noonmark("run", "tick", "--json").plain["runs"][0]["as_things_stand"]
     assert (stands["would_run"], stands["ends"]) == (True, False)
 
