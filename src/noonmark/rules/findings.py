@@ -1,4 +1,4 @@
-"""What a person should still write into rules that load: missing reasons, keys without a time, nothing to run.
+"""What a person should still look at in rules that load: missing reasons, keys that meet, cron that is often misread.
 
 Rule of the file: a finding never stops a load; ``lint`` prints it and may fail on it.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from noonmark.core import keys
-from noonmark.core.model import Cron, Every, Job
+from noonmark.core import cron, keys, series, times, zones
+from noonmark.core.model import DAY, Cron, Every, Job
 from noonmark.rules.assemble import Loaded
 from noonmark.rules.checks import needs_handler
 from noonmark.rules.problems import Problem
@@ -43,6 +43,10 @@ def _of_job(job: Job, handlers: Collection[str] | None) -> list[tuple[tuple[str 
         sound = replace(strict, key=job.key if keys.has_time_part(job.key) else f"{job.key}:{{scheduled_for}}")
         problems = keys.check_template(sound.key, sound) if job.key else []
         found.extend((("key",), "unbound_name", {"error": problem.replace(sound.key, job.key)}) for problem in problems)
+    found.extend((("schedule", "cron"), "cron_reading", {"error": warning}) for warning in _readings(job))
+    meeting = _same_key(job)
+    if meeting is not None:
+        found.append((("key",), "key_same_twice", meeting))
     if handlers is not None and needs_handler(job) and job.name not in handlers:
         found.append(((), "nothing_to_run", {}))
     return found
@@ -60,3 +64,29 @@ def _parts_without_reason(job: Job) -> list[tuple[str | int, ...]]:
     if job.catch_up.max_delay is not None and not job.catch_up.reason:
         parts.append(("catch_up",))
     return parts
+
+
+def _readings(job: Job) -> tuple[str, ...]:
+    trigger = job.trigger
+    return cron.parse_cron(trigger.expression, trigger.tz).warnings if isinstance(trigger, Cron) else ()
+
+
+_LOOKED_AT = 25
+"""Moments of a series whose keys are compared: those that meet do so from the first day."""
+
+
+def _same_key(job: Job) -> dict[str, object] | None:
+    """Return two moments of a series that share a key; a key without any time part is told by itself."""
+    template = job.key
+    if not job.is_series or "{scheduled_for}" in template or not template or not keys.has_time_part(template):
+        return None
+    year = int(times.tzdata_version()[:4])  # a year like any other, the same on every machine
+    start, end = zones.year_start(year) - DAY, zones.year_start(year + 10)
+    subject, params = series.subjects(job)[0]
+    seen: dict[str, str] = {}
+    for moment in series.moments_between(job, start, end, limit=_LOOKED_AT):
+        key = series.row_for_moment(job, moment, revision=1, subject=subject, params=params, worker="w").key
+        if key in seen:
+            return {"first": seen[key], "second": moment.nominal, "key": key}
+        seen[key] = moment.nominal
+    return None

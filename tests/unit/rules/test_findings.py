@@ -1,0 +1,62 @@
+"""What loads but may not be meant is told at its line and column, in both languages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from noonmark.rules import loader
+from noonmark.rules.findings import findings
+from noonmark.rules.problems import Problem
+
+
+def found(fields: str) -> list[Problem]:
+    lines = "".join(f"    {line}\n" for line in ["reason: a test", *fields.split("\n"), 'command: ["true"]'])
+    return findings(loader.loads(f"version: 1\njobs:\n  digest:\n{lines}"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "column", "says"),
+    [
+        ('cron: "*/40 * * * *"\ntz: UTC', "cron_reading", 11, "not every 40 minutes"),
+        ('cron: "0 0 13 * 5"\ntz: UTC', "cron_reading", 11, "day-of-month 13 OR on day-of-week 5"),
+        ('schedule: {cron: "*/30 2 * * *", tz: America/New_York}', "cron_reading", 22, "2026-03-08, 2027-03-14"),
+        ('cron: "0 0 31 * *"\ntz: UTC', "cron_reading", 11, "write L"),
+        ('key: "d:{business_date}"\ncron: "0 9,18 * * *"\ntz: UTC', "key_same_twice", 10, "add {scheduled_for}"),
+        ('key: "d:{business_date:%Y%m}"\ncron: "0 9 * * *"\ntz: UTC', "key_same_twice", 10, "d:2026"),
+        ('key: "d:{scheduled_for:%Y-%m-%d}"\nevery: 6h', "key_same_twice", 10, "T06:00:00 UTC"),
+        ('key: "d:{date}"\nat: ["2027-01-04T09:00", "2027-01-04T10:00"]\ntz: UTC', "key_same_twice", 10, "2027-01-04"),
+    ],
+)
+def test_what_may_not_be_meant_is_found_where_it_is_written(fields: str, code: str, column: int, says: str) -> None:
+    (problem,) = found(fields)
+    assert (problem.code, problem.place.line, problem.place.column) == (code, 5, column)
+    assert says in problem.text()
+    chinese = problem.text("zh").split(": ", 1)[1]
+    assert any("\u4e00" <= character <= "\u9fff" for character in chinese)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        'key: "d:{business_date}"\ncron: "0 9 * * *"\ntz: Asia/Shanghai',
+        'key: "d:{scheduled_for}"\ncron: "*/5 * * * *"\ntz: Asia/Shanghai',
+        'key: "d:{business_date}:{scheduled_for:%Y%H%M}"\ncron: "0,30 * * * *"\ntz: Asia/Shanghai',
+        'key: "d:{business_date}:{channel}"\ncron: "0 9 * * *"\ntz: UTC\neach: {channel: [ops, sales]}',
+        'key: "d:{params.n}"\nmanual: true',
+        'cron: "0 9 ? * THU"\ntz: UTC',
+    ],
+)
+def test_what_is_plain_has_no_finding(fields: str) -> None:
+    assert found(fields) == []
+
+
+def test_the_rules_that_init_writes_have_no_finding(tmp_path: Path) -> None:
+    from noonmark.faces.cli import init
+
+    texts = [value for value in vars(init).values() if isinstance(value, str) and value.lstrip().startswith("# Rules")]
+    assert texts
+    for text in texts:
+        (tmp_path / "noonmark.yaml").write_text(text, encoding="utf-8")
+        assert findings(loader.load(tmp_path / "noonmark.yaml")) == []
