@@ -31,6 +31,12 @@ def foreign(expression: str) -> str | None:
         return f'cron "{shown}": the zone goes into its own field, tz: {match[1].strip(chr(34) + chr(39))}'
     if upper.startswith("@"):
         return _nickname(shown, upper)
+    if match := re.fullmatch(r"(?:EVERY\s+)?(\d+)\s*([SMHDW])[A-Z]*", upper):
+        return f'cron "{shown}": an interval is no cron; write every: {match[1]}{match[2].lower()}'
+    if match := re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", text):
+        return f'cron "{shown}" is unknown; write {int(match[2])} {int(match[1])} * * *'
+    if re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", upper):
+        return f'cron "{shown}" is a single moment; write at: "{text[:40]}"'
     if match := re.fullmatch(r"(CRON|RATE|AT)\s*\((.*)\)", upper):
         return _provider(shown, match[1], match[2].strip())
     if match := re.match(rf"((?:{_FIELD}\s+){{4,5}}{_FIELD})\s+#(?:\s|$|[^0-9])", upper):

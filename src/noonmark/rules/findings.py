@@ -5,14 +5,19 @@ Rule of the file: a finding never stops a load; ``lint`` prints it and may fail 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import takewhile
 
-from noonmark.core import cron, keys, series, times, zones
-from noonmark.core.model import DAY, Cron, Every, Job
+from noonmark.core import cron, durations, keys, series, times, zones
+from noonmark.core.model import DAY, At, Cron, Every, Job, Micros
 from noonmark.rules.assemble import Loaded
 from noonmark.rules.checks import needs_handler
 from noonmark.rules.problems import Problem
+
+_ABBREVIATIONS = {"EST": "America/New_York", "MST": "America/Denver", "HST": "Pacific/Honolulu"}
+"""Zones that are one offset all the year round, with what those who write them mostly mean."""
 
 
 def findings(loaded: Loaded, *, handlers: Collection[str] | None = None) -> list[Problem]:
@@ -43,6 +48,7 @@ def _of_job(job: Job, handlers: Collection[str] | None) -> list[tuple[tuple[str 
         sound = replace(strict, key=job.key if keys.has_time_part(job.key) else f"{job.key}:{{scheduled_for}}")
         problems = keys.check_template(sound.key, sound) if job.key else []
         found.extend((("key",), "unbound_name", {"error": problem.replace(sound.key, job.key)}) for problem in problems)
+    found.extend(_of_time(job))
     found.extend((("schedule", "cron"), "cron_reading", {"error": warning}) for warning in _readings(job))
     meeting = _same_key(job)
     if meeting is not None:
@@ -64,6 +70,32 @@ def _parts_without_reason(job: Job) -> list[tuple[str | int, ...]]:
     if job.catch_up.max_delay is not None and not job.catch_up.reason:
         parts.append(("catch_up",))
     return parts
+
+
+def _of_time(job: Job) -> Iterator[tuple[tuple[str | int, ...], str, dict[str, object]]]:
+    zone, trigger = job.tz, job.trigger
+    if zone in _ABBREVIATIONS:
+        yield ("schedule", "tz"), "zone_without_summer", {"value": zone, "meant": _ABBREVIATIONS[zone]}
+    elif match := re.fullmatch(r"Etc/GMT([+-])(\d+)", zone):
+        told = {"side": "-" if match[1] == "+" else "+", "hours": f"{int(match[2]):02d}:00"}
+        if int(match[2]):
+            yield ("schedule", "tz"), "zone_counts_west", {"value": zone, **told}
+    if isinstance(trigger, Every) and trigger.period % DAY == 0 and _has_summer_time(zone):
+        days = durations.format_duration(trigger.period)
+        yield ("schedule", "every"), "every_day_in_real_time", {"value": days, "zone": zone}
+    if isinstance(trigger, At):
+        first: dict[Micros, str] = {}
+        for index, text in enumerate(trigger.moments):
+            other = first.setdefault(times.parse_instant(text, zone), text)
+            if other != text:
+                yield ("schedule", "at", index), "moments_meet", {"value": text, "other": other}
+
+
+def _has_summer_time(zone: str) -> bool:
+    start = zones.year_start(int(times.tzdata_version()[:4]))
+    end = zones.year_start(int(times.tzdata_version()[:4]) + 2)
+    stretches = takewhile(lambda stretch: stretch.start < end, zones.stretches_from(start, zone))
+    return any(stretch.offset != stretch.before for stretch in stretches)
 
 
 def _readings(job: Job) -> tuple[str, ...]:

@@ -26,6 +26,11 @@ def found(fields: str) -> list[Problem]:
         ('key: "d:{business_date}"\ncron: "0 9,18 * * *"\ntz: UTC', "key_same_twice", 10, "add {scheduled_for}"),
         ('key: "d:{business_date:%Y%m}"\ncron: "0 9 * * *"\ntz: UTC', "key_same_twice", 10, "d:2026"),
         ('key: "d:{scheduled_for:%Y-%m-%d}"\nevery: 6h', "key_same_twice", 10, "T06:00:00 UTC"),
+        ('tz: EST\ncron: "0 9 * * *"', "zone_without_summer", 9, "write America/New_York"),
+        ('tz: Etc/GMT+8\ncron: "0 9 * * *"', "zone_counts_west", 9, "is UTC-08:00"),
+        ("every: 1d\ntz: Europe/Berlin", "every_day_in_real_time", 12, "every 1d is real time"),
+        ('at: ["2027-01-04T09:00", "2027-01-04T09:00Z"]\ntz: UTC', "moments_meet", 30, "same instant"),
+        ('at: ["2027-03-14T02:30", "2027-03-14T03:00"]\ntz: America/New_York', "moments_meet", 30, "same instant"),
         ('key: "d:{date}"\nat: ["2027-01-04T09:00", "2027-01-04T10:00"]\ntz: UTC', "key_same_twice", 10, "2027-01-04"),
     ],
 )
@@ -46,6 +51,10 @@ def test_what_may_not_be_meant_is_found_where_it_is_written(fields: str, code: s
         'key: "d:{business_date}:{channel}"\ncron: "0 9 * * *"\ntz: UTC\neach: {channel: [ops, sales]}',
         'key: "d:{params.n}"\nmanual: true',
         'cron: "0 9 ? * THU"\ntz: UTC',
+        "every: 1d",
+        "every: 1d\ntz: Asia/Shanghai",
+        "every: 6h\ntz: Europe/Berlin",
+        'cron: "0 9 * * *"\ntz: Etc/GMT',
     ],
 )
 def test_what_is_plain_has_no_finding(fields: str) -> None:
