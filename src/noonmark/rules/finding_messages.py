@@ -49,4 +49,12 @@ FINDING_MESSAGES: dict[str, Message] = {
         "一个时刻只有一次执行",
         "请删去一个",
     ),
+    "moments_over": Message(
+        "nothing of it is to come, the last moment was {ago} ago",
+        "a rule never runs its past",
+        "correct the date, or ask for a run with `noonmark run`",
+        "没有将来的时刻，最后一个在 {ago} 前",
+        "规则从不补跑生效之前的时刻",
+        "请改正日期，或用 `noonmark run` 请求运行",
+    ),
 }

@@ -20,16 +20,17 @@ _ABBREVIATIONS = {"EST": "America/New_York", "MST": "America/Denver", "HST": "Pa
 """Zones that are one offset all the year round, with what those who write them mostly mean."""
 
 
-def findings(loaded: Loaded, *, handlers: Collection[str] | None = None) -> list[Problem]:
+def findings(loaded: Loaded, *, handlers: Collection[str] | None = None, now: Micros | None = None) -> list[Problem]:
     """Return what to look at, in the order of the file.
 
     Args:
         loaded: the result of a load.
         handlers: names of decorated functions; None = not known, so nothing is said about jobs without one.
+        now: UTC microseconds; None = not known, so nothing is said about what is over.
     """
     found: list[Problem] = []
     for job in loaded.jobs:
-        for path, code, detail in _of_job(job, handlers):
+        for path, code, detail in (*_of_job(job, handlers), *_over(job, now)):
             place, shown = loaded.place(job.name, *path)
             found.append(Problem(code=code, place=place, path=shown, job=job.name, detail=detail))
     return found
@@ -89,6 +90,15 @@ def _of_time(job: Job) -> Iterator[tuple[tuple[str | int, ...], str, dict[str, o
             other = first.setdefault(times.parse_instant(text, zone), text)
             if other != text:
                 yield ("schedule", "at", index), "moments_meet", {"value": text, "other": other}
+
+
+def _over(job: Job, now: Micros | None) -> Iterator[tuple[tuple[str | int, ...], str, dict[str, object]]]:
+    trigger = job.trigger
+    if now is None or not isinstance(trigger, At) or not trigger.moments:
+        return
+    last = max(times.parse_instant(text, trigger.tz) for text in trigger.moments)
+    if last < now:
+        yield ("schedule", "at"), "moments_over", {"ago": times.length_text(now - last)}
 
 
 def _has_summer_time(zone: str) -> bool:

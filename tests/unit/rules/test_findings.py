@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from noonmark.core.times import parse_instant
 from noonmark.rules import loader
 from noonmark.rules.findings import findings
 from noonmark.rules.problems import Problem
@@ -59,6 +60,15 @@ def test_what_may_not_be_meant_is_found_where_it_is_written(fields: str, code: s
 )
 def test_what_is_plain_has_no_finding(fields: str) -> None:
     assert found(fields) == []
+
+
+def test_a_list_of_moments_that_is_over_is_told_where_the_time_is_known() -> None:
+    text = 'version: 1\njobs:\n  once:\n    reason: a test\n    at: ["2026-06-13T00:00", "2026-06-12T00:00"]\n    tz: UTC\n'
+    loaded, now = loader.loads(text), parse_instant("2026-11-28T00:00Z", None)
+    (problem,) = findings(loaded, now=now)
+    assert (problem.code, problem.place.line, problem.place.column) == ("moments_over", 5, 9)
+    assert "168 d ago" in problem.text()
+    assert findings(loaded, now=parse_instant("2026-06-13T00:00Z", None)) == findings(loaded) == []
 
 
 def test_the_rules_that_init_writes_have_no_finding(tmp_path: Path) -> None:
