@@ -9,8 +9,9 @@ instant has come, not before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from noonmark.core.values import dataclass
 from noonmark.core import series, times
 from noonmark.core.model import (
     MINUTE,

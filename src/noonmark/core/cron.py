@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
 
 from cronsim import CronSim, CronSimError
 
+from noonmark.core.values import dataclass
 from noonmark.core import cronfields, zones
 from noonmark.core.cronfields import CronError as CronError
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros

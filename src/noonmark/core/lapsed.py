@@ -8,9 +8,10 @@ file: pure judgement; by now the store has raised the fence, so the old holder i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from noonmark.core.values import dataclass
 from noonmark.core import rollback
 from noonmark.core.answers import Look
 from noonmark.core.decide import CHECKS

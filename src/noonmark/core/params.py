@@ -8,8 +8,8 @@ names are compared and nothing is rendered; TASK_RULES lack nothing, because an 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
+from noonmark.core.values import dataclass
 from noonmark.core import keys, templates
 from noonmark.core.model import FlagSet, Job, OnEvent
 

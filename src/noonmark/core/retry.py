@@ -8,10 +8,11 @@ worker costs no retry.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from typing import Any
 
+from noonmark.core.values import dataclass
 from noonmark.core.model import DAY, Event, Job, Micros, Occurrence, Retry
 
 RETRY_AFTER_MAX: Micros = DAY

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 import zoneinfo
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import tzdata
 
+from noonmark.core.values import dataclass
 from noonmark.core.model import DAY, SECOND, Micros
 
 # The host's zone files may be older than a neighbour's: two replicas, two instants.  Named as a path, the package's

@@ -13,10 +13,10 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
+from noonmark.core.values import dataclass
 from noonmark.core.codec import storable
 from noonmark.core.decide import LATE_AFTER
 from noonmark.core.model import PAYLOAD_LIMIT, SECOND, Micros

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from noonmark.core.values import dataclass
 from noonmark.core.model import Fact, Micros
 from noonmark.core.times import to_datetime
 from noonmark.ports.archive import Record

@@ -14,9 +14,9 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TextIO
 
+from noonmark.core.values import dataclass
 from noonmark.core.model import INDEX_LIMIT, KEY_LIMIT, NAME_LIMIT, Micros, Origin
 
 VERSION = 1

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from noonmark.core.values import dataclass
 from noonmark.core import catchup
 from noonmark.core.codec import checks_to_json, job_from_text
 from noonmark.core.model import Decision, Job, JobRow, Micros, NewOccurrence, Occurrence, Passed, Query

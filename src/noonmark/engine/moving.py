@@ -12,9 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from noonmark.core.values import dataclass
 from noonmark.core.model import Micros
 from noonmark.engine.copied import counts_of, is_mark
 from noonmark.ports.archive import KINDS, Archive, Import, Page

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from noonmark.core.values import dataclass
 from noonmark.core.conditions import freed_fact, success_fact
 from noonmark.core.escalate import alerts_for
 from noonmark.core.model import AlertWrite, Event, FactWrite, Micros, Occurrence, Settlement, Verdict

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from noonmark.core.values import dataclass
 from noonmark.core.model import Decision, Event, Micros, Occurrence
 
 _LOG = logging.getLogger("noonmark.engine")

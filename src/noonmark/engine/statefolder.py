@@ -22,10 +22,11 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from noonmark.core.values import dataclass
 from noonmark.core.model import Micros
 from noonmark.core.model.rollback import Receipt
 from noonmark.engine import lines, places

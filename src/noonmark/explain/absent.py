@@ -5,8 +5,8 @@ Rule of the file: reads only; every answer is proved from revisions, the rule, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
+from noonmark.core.values import dataclass
 from noonmark.core import series
 from noonmark.core.model import Job, JobRow, Micros, Occurrence, Query, WorkerInfo
 from noonmark.explain.awake import asleep_at, awake_spans

@@ -6,9 +6,10 @@ Rule of the file: only frozen values, and the scene from which they are told.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from noonmark.core.values import dataclass
 from noonmark.core.model import (
     Attempt,
     Fact,

@@ -6,8 +6,9 @@ Rule of the file: reads only.  Nothing found is an answer (``NotFound``) that sa
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from noonmark.core.values import dataclass
 from noonmark.core import codec, times
 from noonmark.core.model import DAY, FAR, MINUTE, SECOND, Job, JobRow, Micros, Occurrence, Query, Verdict
 from noonmark.core.told import Told

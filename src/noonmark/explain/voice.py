@@ -6,9 +6,9 @@ Rule of the file: formatting only.  Local times come from ``core/times.py``; not
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from noonmark.core.values import dataclass
 from noonmark.core import reasons, times
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros
 from noonmark.core.shown import Told

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from noonmark.core.values import dataclass
 from noonmark.ports.store import Capability, StoreUnusable
 
 

@@ -9,9 +9,9 @@ Times are lengths in microseconds; no instant of one machine is compared with on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from noonmark.core.values import dataclass
 from noonmark.core.model import LockRule, Micros
 
 

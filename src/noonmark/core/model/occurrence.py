@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
+from noonmark.core.values import dataclass
 from noonmark.core.model.base import Micros, Origin, State
 from noonmark.core.model.quick import quick
 

@@ -8,9 +8,9 @@ transaction; the last acknowledged link is its *receipt*.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from noonmark.core.values import dataclass
 from noonmark.core.model.base import HOUR, Micros, Origin
 from noonmark.core.model.occurrence import Occurrence
 from noonmark.core.model.quick import changed, quick

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from noonmark.core.values import dataclass
 from noonmark.core.model.base import Event, Micros, State
 from noonmark.core.model.occurrence import NewOccurrence, Occurrence
 from noonmark.core.model.quick import quick

@@ -7,10 +7,10 @@ the default is called the default.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import click
 
+from noonmark.core.values import dataclass
 from noonmark.core import catchup, codec, keys
 from noonmark.core.model import Job, JobRow, Manual, Micros
 from noonmark.core.shown import redacted, redacted_value, shown_line

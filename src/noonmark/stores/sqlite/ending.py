@@ -6,8 +6,8 @@ no key, where the rule itself took the moment back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
+from noonmark.core.values import dataclass
 from noonmark.core.lifecycle import ATTEMPT_ENDS
 from noonmark.core.model import Occurrence, State, Verdict
 from noonmark.stores.sqlite import attempts, claims, facts
