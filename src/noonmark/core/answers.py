@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from noonmark.core.values import dataclass
 from noonmark.core import times
 from noonmark.core.model import Check, Event, Fact, Job, Micros, Occurrence, Origin, State, Verdict
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from noonmark.core.values import dataclass
 
 
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
     """One reason.  ``level``: 0 no alert, 1 notice, 2 raised, 3 urgent."""

@@ -19,10 +19,10 @@ from functools import lru_cache
 
 from cronsim import CronSim, CronSimError
 
-from noonmark.core.values import dataclass
 from noonmark.core import cronfields, zones
 from noonmark.core.cronfields import CronError as CronError
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros
+from noonmark.core.values import dataclass
 from noonmark.core.zones import Stretch
 
 YEARS_AHEAD = 50

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
 
-from noonmark.core.values import dataclass
 from noonmark.core import times, zones
 from noonmark.core.cron import parse_cron
 from noonmark.core.model import HOUR, MINUTE, At, Cron, Every, Job, Micros
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from noonmark.core.values import dataclass
 from noonmark.core import keys, templates
 from noonmark.core.model import FlagSet, Job, OnEvent
+from noonmark.core.values import dataclass
 
 
 class MissingParamError(templates.TemplateProblem, TypeError):

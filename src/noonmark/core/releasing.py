@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from noonmark.core.values import dataclass
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import Act, Event, Micros, Occurrence, State, Verdict
 from noonmark.core.model.rollback import Epoch
 from noonmark.core.rollback import epochs_of, to_plain
+from noonmark.core.values import dataclass
 
 MISSED_SKIPPED = "missed_skipped"
 """Code of a moment that ``missed: skip`` passed over."""

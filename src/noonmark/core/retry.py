@@ -12,8 +12,8 @@ from dataclasses import field
 from math import inf
 from typing import Any
 
-from noonmark.core.values import dataclass
 from noonmark.core.model import DAY, Event, Job, Micros, Occurrence, Retry
+from noonmark.core.values import dataclass
 
 RETRY_AFTER_MAX: Micros = DAY
 """Longest wait that another side (``Retry-After``) can impose: a year would be a lost occurrence in disguise."""

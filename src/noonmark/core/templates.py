@@ -20,8 +20,8 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from string import Formatter
 
-from noonmark.core.values import dataclass
 from noonmark.core.model import KEY_LIMIT, Micros
+from noonmark.core.values import dataclass
 
 CORE_NAMES = ("job", "business_date", "scheduled_for", "occurrence", "subject", "worker")
 NAMESPACES = ("subject", "params", "event")

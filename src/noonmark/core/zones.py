@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 
 import tzdata
 
-from noonmark.core.values import dataclass
 from noonmark.core.model import DAY, SECOND, Micros
+from noonmark.core.values import dataclass
 
 # The host's zone files may be older than a neighbour's: two replicas, two instants.  Named as a path, the package's
 # files are found without importlib.resources, which alone would cost a command line 25 ms.

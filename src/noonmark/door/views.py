@@ -9,9 +9,9 @@ from collections.abc import Generator, Mapping
 from datetime import datetime
 from typing import Any
 
-from noonmark.core.values import dataclass
 from noonmark.core import model, reasons, times
 from noonmark.core.stored import object_of, value_of
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

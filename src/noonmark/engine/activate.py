@@ -26,7 +26,6 @@ from noonmark.core.model import (
     Job,
     JobRow,
     Micros,
-    NewOccurrence,
     Occurrence,
     OnEvent,
     Passed,
@@ -35,7 +34,7 @@ from noonmark.core.model import (
 )
 from noonmark.core.series import frontier_rows, subjects
 from noonmark.engine.leaving import Left, left_behind
-from noonmark.engine.passing import free_frontier
+from noonmark.engine.passing import free_frontier, moved_on
 from noonmark.ports.store import Store
 
 BATCH = 500
@@ -111,7 +110,7 @@ def end(store: Store, name: str, *, actor: str, reason: str) -> Acted:
         rows = store.jobs([name])
         left = left_behind(store, rows, until).get(name, Left())
         if left.is_part:
-            store.activate(secrets.token_hex(8), [_part(rows[0], left)], actor=actor)
+            store.activate(secrets.token_hex(8), [moved_on(rows[0], passed=left.passed, adds=left.adds)], actor=actor)
             continue
         act = Act(
             kind="end_job",
@@ -161,7 +160,7 @@ def _missing(store: Store, job: Job, row: JobRow, worker: str) -> Activation | N
     frontiers = tuple(new for each in lacking if (new := free_frontier(store, job, each)) is not None)
     if not frontiers:
         return None
-    return _change(job, row.digest, row.revision, row.effective_at, frontiers, rule=row.rule)
+    return moved_on(row, frontiers=frontiers)
 
 
 def _frontiers_of(job: Job, worker: str) -> list[tuple[str, str]]:
@@ -199,7 +198,7 @@ def _activation(
     revision = row.revision if row is not None else 0
     left = left_by.get(job.name, Left())
     if row is not None and left.is_part:
-        return _part(row, left)
+        return moved_on(row, passed=left.passed, adds=left.adds)
     revision += 1
     if job.scope == "each_worker":  # a new worker brings its own; those at work already go on without a gap
         workers = sorted({found.worker for found in own})
@@ -211,9 +210,17 @@ def _activation(
         frontiers = frontier_rows(job, effective_at, revision=revision)
         passed_by = {each.occurrence_id for each in left.passed}
         over = tuple(_superseded(found, revision) for found in own if found.id not in passed_by)
-    change = _change(job, mark, revision - 1, effective_at, frontiers if job.is_series else ())
-    passed = (*left.passed, *over)
-    return replace(change, passed=passed, adds=left.adds) if passed else change
+    return Activation(
+        name=job.name,
+        rule=rule_text(job),
+        digest=mark,
+        expected_revision=revision - 1,
+        effective_at=effective_at,
+        frontiers=frontiers if job.is_series else (),
+        event=job.trigger.name if isinstance(job.trigger, OnEvent) else "",
+        passed=(*left.passed, *over),
+        adds=left.adds,
+    )
 
 
 def _own(store: Store, job: Job, row: JobRow | None) -> list[Occurrence]:
@@ -232,40 +239,6 @@ def _superseded(row: Occurrence, revision: int) -> Passed:
         verdict=Verdict.SKIP_SUPERSEDED,
         code="revision_superseded",
         detail=json.dumps({"revision": revision}),
-    )
-
-
-def _part(row: JobRow, left: Left) -> Activation:
-    """Return a step on the way: the rule stays, its frontier moves on."""
-    return Activation(
-        name=row.name,
-        rule=row.rule,
-        digest=row.digest,
-        expected_revision=row.revision,
-        effective_at=row.effective_at,
-        event=row.event,
-        passed=left.passed,
-        adds=left.adds,
-    )
-
-
-def _change(
-    job: Job,
-    mark: str,
-    revision: int,
-    effective_at: Micros,
-    frontiers: tuple[NewOccurrence, ...],
-    *,
-    rule: str | None = None,
-) -> Activation:
-    return Activation(
-        name=job.name,
-        rule=rule_text(job) if rule is None else rule,
-        digest=mark,
-        expected_revision=revision,
-        effective_at=effective_at,
-        frontiers=frontiers,
-        event=job.trigger.name if isinstance(job.trigger, OnEvent) else "",
     )
 
 

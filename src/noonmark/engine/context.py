@@ -16,11 +16,11 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from noonmark.core.values import dataclass
 from noonmark.core.codec import storable
 from noonmark.core.decide import LATE_AFTER
 from noonmark.core.model import PAYLOAD_LIMIT, SECOND, Micros
 from noonmark.core.times import to_datetime
+from noonmark.core.values import dataclass
 from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost
 from noonmark.engine.points import Point, reach
 

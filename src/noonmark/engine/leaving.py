@@ -14,11 +14,11 @@ import logging
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from noonmark.core.values import dataclass
 from noonmark.core import catchup
 from noonmark.core.codec import checks_to_json, job_from_text
 from noonmark.core.model import Decision, Job, JobRow, Micros, NewOccurrence, Occurrence, Passed, Query
 from noonmark.core.stored import RuleUnreadable
+from noonmark.core.values import dataclass
 from noonmark.ports.store import Store
 
 PAGE = 1000

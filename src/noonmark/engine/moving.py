@@ -14,8 +14,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from noonmark.core.values import dataclass
 from noonmark.core.model import Micros
+from noonmark.core.values import dataclass
 from noonmark.engine.copied import counts_of, is_mark
 from noonmark.ports.archive import KINDS, Archive, Import, Page
 from noonmark.ports.store import Store

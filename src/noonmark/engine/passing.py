@@ -8,7 +8,7 @@ Rule of the file: synchronous, as ``activate``; the store refuses what was deriv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
 from noonmark.core import catchup, series
@@ -106,7 +106,7 @@ def overtake(store: Store, frontier: Occurrence, request_id: str, *, actor: str)
         return False
     job, row = found
     gone = Passed(occurrence_id=frontier.id, fence=frontier.fence, verdict=Verdict.SKIP_SUPERSEDED, code=HALFWAY)
-    change = _change(row, (gone,), (), _next(store, job, row, frontier, frontier.scheduled_for))
+    change = moved_on(row, passed=(gone,), frontiers=_next(store, job, row, frontier, frontier.scheduled_for))
     store.activate(request_id, [change], actor=actor)
     (after,) = store.occurrences(Query(ids=(frontier.id,)))
     return not after.frontier
@@ -136,7 +136,7 @@ def pass_by(
         following = _next(store, job, row, frontier, until if last is None else last.scheduled_for - 1)
         if following and last is not None and following[0].identity == last.identity:
             adds = adds[:-1]
-        change = _change(row, (passed_of(frontier, step.decision),), adds, following)
+        change = moved_on(row, passed=(passed_of(frontier, step.decision),), adds=adds, frontiers=following)
         store.activate(new_request(), [change], actor=actor)
 
 
@@ -146,9 +146,21 @@ def _next(store: Store, job: Job, row: JobRow, frontier: Occurrence, after: Micr
     return () if found is None else (found,)
 
 
-def _change(
-    row: JobRow, passed: tuple[Passed, ...], adds: Iterable[NewOccurrence], frontiers: tuple[NewOccurrence, ...]
+def moved_on(
+    row: JobRow,
+    *,
+    passed: tuple[Passed, ...] = (),
+    adds: tuple[NewOccurrence, ...] = (),
+    frontiers: tuple[NewOccurrence, ...] = (),
 ) -> Activation:
+    """Return the activation by which a job's series moves on while its rule stays as it is.
+
+    Args:
+        row: the job as it was read; the store refuses the step where it changed meanwhile.
+        passed: what becomes of frontier rows that are left.
+        adds: rows and range records of what lies in between.
+        frontiers: where the series goes on.
+    """
     return Activation(
         name=row.name,
         rule=row.rule,
@@ -157,6 +169,6 @@ def _change(
         effective_at=row.effective_at,
         event=row.event,
         passed=passed,
-        adds=tuple(adds),
+        adds=adds,
         frontiers=frontiers,
     )

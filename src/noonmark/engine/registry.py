@@ -15,8 +15,8 @@ import typing
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
-from noonmark.core.values import dataclass
 from noonmark.core.model import Job
+from noonmark.core.values import dataclass
 from noonmark.engine.context import Context, ContextSync
 from noonmark.engine.errors import NoSuchJob
 

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable
 from typing import TypeAlias
 
-from noonmark.core.values import dataclass
 from noonmark.core.model import Decision, Event, Micros, Occurrence
+from noonmark.core.values import dataclass
 
 _LOG = logging.getLogger("noonmark.engine")
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from noonmark.core.values import dataclass
 from noonmark.core.model import (
     Attempt,
     Fact,
@@ -23,6 +22,7 @@ from noonmark.core.model import (
 )
 from noonmark.core.model.rollback import Epoch
 from noonmark.core.stored import object_of
+from noonmark.core.values import dataclass
 from noonmark.engine.witnessing import Witnessed
 from noonmark.explain.outages import Outage
 from noonmark.explain.voice import Voice

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from noonmark.core.values import dataclass
 from noonmark.core import phrasing, series, times
 from noonmark.core.model import Cron, Job, JobRow, Micros
+from noonmark.core.values import dataclass
 from noonmark.explain.voice import Voice
 
 

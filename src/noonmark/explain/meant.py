@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 
-from noonmark.core.values import dataclass
 from noonmark.core import keys, series, times
 from noonmark.core.model import FAR, MINUTE, SECOND, Job, Micros
 from noonmark.core.moments import Moment, moment_at
+from noonmark.core.values import dataclass
 from noonmark.explain.find import parse_at
 
 NAMED = 3

@@ -5,11 +5,10 @@ Rule of the file: an outcome is derived from the row and the time, never stored.
 
 from __future__ import annotations
 
-
-from noonmark.core.values import dataclass
 from noonmark.core.decide import LATE_AFTER
 from noonmark.core.model import MINUTE, Micros, Occurrence, State, Verdict
 from noonmark.core.releasing import is_let_be
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

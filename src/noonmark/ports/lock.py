@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from noonmark.core.values import dataclass
 from noonmark.core.model import LockRule, Micros
+from noonmark.core.values import dataclass
 
 
 class LockError(Exception):

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import field
 from typing import Any
 
-from noonmark.core.values import dataclass
 from noonmark.core.model import Job
+from noonmark.core.values import dataclass
 from noonmark.rules import checks, shapes
 from noonmark.rules.build import Reporter, build_job
 from noonmark.rules.problems import Place, Problem, ProblemList

@@ -8,7 +8,6 @@ from __future__ import annotations
 from noonmark.core.values import dataclass
 
 
-
 @dataclass(frozen=True, slots=True)
 class Message:
     """What, why and what to do, in two languages; templates over the problem's detail, "" = goes without saying."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from noonmark.core.values import dataclass
 from noonmark.core.shown import Told, is_secret_name, redacted, redacted_value
+from noonmark.core.values import dataclass
 from noonmark.rules.messages import MESSAGES
 
 SHOWN_AT_ONCE = 50

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from noonmark.core.values import dataclass
 from noonmark.core.model.base import Micros, State
 from noonmark.core.model.occurrence import NewOccurrence, Occurrence
 from noonmark.core.model.quick import quick
+from noonmark.core.values import dataclass
 
 
 @quick

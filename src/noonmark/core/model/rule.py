@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, TypeAlias
 
-from noonmark.core.values import dataclass
 from noonmark.core.model.base import HOUR, MINUTE, SECOND, Micros
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,12 @@ import json
 
 import click
 
-from noonmark.core.values import dataclass
 from noonmark.core import catchup, codec, keys
 from noonmark.core.model import Job, JobRow, Manual, Micros
 from noonmark.core.shown import redacted, redacted_value, shown_line
 from noonmark.core.told import Told, joined
 from noonmark.core.urls import without_secrets
+from noonmark.core.values import dataclass
 from noonmark.explain import forecast
 from noonmark.explain.awake import alive_with
 from noonmark.explain.describe import conditions_text, trigger_source, trigger_text, window_text
