@@ -58,7 +58,7 @@ _FRESH = _Factory()
 def _completed(cls: type[T], own: frozenset[str]) -> type[T]:
     """Add what the library would have compiled, except what the class says by itself."""
     its = fields(cls)  # type: ignore[arg-type]
-    state = _taker([field.name for field in its])
+    whole = _taker([field.name for field in its])
     compared = _taker([field.name for field in its if field.compare])
     hashed = _taker([field.name for field in its if (field.compare if field.hash is None else field.hash)])
     shown = tuple(field.name for field in its if field.repr)
@@ -72,18 +72,21 @@ def _completed(cls: type[T], own: frozenset[str]) -> type[T]:
     def hash_of(self: Any) -> int:
         return hash(hashed(self))
 
+    def taken_out(self: Any) -> tuple[Any, ...]:
+        return whole(self)
+
     def put_back(self: Any, values: tuple[Any, ...]) -> None:
         for field, value in zip(its, values, strict=True):
             _put(self, field.name, value)
 
     made = {
-        "__init__": _Constructor(cls),
+        "__init__": OnDemand(cls, _constructor),
         "__repr__": said,
         "__eq__": same,
         "__hash__": hash_of,
         "__setattr__": _refuse_to_assign,
         "__delattr__": _refuse_to_delete,
-        "__getstate__": state,
+        "__getstate__": taken_out,
         "__setstate__": put_back,
     }
     for name, what in made.items():
@@ -109,16 +112,18 @@ def _refuse_to_delete(self: object, name: str) -> NoReturn:  # noqa: ARG001 - as
     raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
-class _Constructor:
-    """Stands where ``__init__`` will be, and puts it there when somebody asks for it."""
+class OnDemand:
+    """Stands where ``__init__`` will be, and puts there what ``compiled`` makes of the class when somebody asks for it."""
 
-    __slots__ = ("_cls",)
+    __slots__ = ("_cls", "_compiled")
 
-    def __init__(self, cls: type) -> None:
-        self._cls = cls
+    def __init__(self, cls: type, compiled: Callable[[Any], Any]) -> None:
+        self._cls, self._compiled = cls, compiled
 
     def __get__(self, value: object | None, owner: type | None = None) -> Any:
-        made = _constructor(self._cls)
+        made = self._compiled(self._cls)
+        made.__qualname__ = f"{self._cls.__qualname__}.__init__"
+        made.__annotations__ = {**{field.name: field.type for field in fields(self._cls)}, "return": None}
         self._cls.__init__ = made  # type: ignore[misc]
         return made if value is None else made.__get__(value, owner)
 
@@ -137,10 +142,7 @@ def _constructor(cls: Any) -> Any:
     where = getattr(sys.modules.get(cls.__module__), "__dict__", {})
     made: dict[str, Any] = {}
     exec("\n".join([f"def make({', '.join(scope)}):", *lines, "  return __init__"]), where, made)
-    init = made["make"](**scope)
-    init.__qualname__ = f"{cls.__qualname__}.__init__"
-    init.__annotations__ = {**{field.name: field.type for field in its}, "return": None}
-    return init
+    return made["make"](**scope)
 
 
 def _parameter(field: Field[Any]) -> str:
