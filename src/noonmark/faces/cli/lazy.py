@@ -6,6 +6,7 @@ modules.
 
 from __future__ import annotations
 
+import gc
 import importlib
 from collections.abc import Sequence
 from typing import Any
@@ -136,6 +137,9 @@ class Command(click.Command):
         """Carry the command out, unless it was given an option that it could only ignore."""
         if self.acts:
             refuse_pretending(settings_of(ctx))
+        if not gc.isenabled():
+            gc.freeze()
+            gc.enable()
         return super().invoke(ctx)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
