@@ -91,8 +91,15 @@ def leave(job: Job, row: Occurrence, until: Micros, *, revision: int, limit: int
             rows[-1] = replace(rows[-1], frontier=True)
         return Step(adds=tuple(rows))
     judged = step(job, row, until, revision=revision)
-    adds = tuple(replace(new, frontier=False) for new in judged.adds if new.scheduled_for <= until)
+    left = (new for new in judged.adds if new.scheduled_for <= until)
+    # A frontier stays one while more is due behind it, as on a weekend that the rule excludes: then its look comes next.
+    adds = tuple(replace(new, frontier=new.frontier and _is_passed(job, new, until)) for new in left)
     return Step(adds=adds, decision=judged.decision)
+
+
+def _is_passed(job: Job, new: NewOccurrence, until: Micros) -> bool:
+    following = next_moment(job, new.scheduled_for)
+    return following is not None and following.at <= until
 
 
 def _latest(job: Job, row: Occurrence, now: Micros, revision: int) -> Step:

@@ -17,12 +17,17 @@ from typing import Any
 
 from noonmark.core.model import DAY, Check, Decision, Event, Fact, Gates, Job, Micros, Occurrence, Verdict
 from noonmark.core.model.rollback import LET_RUN, Epoch
+from noonmark.core.stored import object_of
 
 FACT = "rollback"
 """Name of the fact that lists the rollbacks of a namespace."""
 ALERT = "rollback"
 """Kind of the alert; it belongs to no job."""
 EPOCHS_KEPT = 20
+HELD = "held_rollback"
+"""Code of a row that a rollback holds."""
+_WORD = "let_run"
+"""In the detail of a row that waits: see ``is_let_run``.  A rollback that is proved later has a higher number."""
 HELD_RECHECK: Micros = DAY
 """A held row wakes when its fact moves; this is only so that it has a next look, as every waiting row has."""
 
@@ -95,9 +100,41 @@ def epoch_of(row: Occurrence, fact: Fact | None) -> Epoch | None:
 
 def is_held(job: Job, row: Occurrence, fact: Fact | None) -> bool:
     """Return True when the row may have run in a lost range, and nobody has said yet that it may run again."""
-    if fact is None or job.on_rollback == "run" or row.code in LET_RUN:
+    if fact is None or job.on_rollback == "run":
         return False
-    return any(epoch.holds(row) and not epoch.is_released(job.name) for epoch in epochs_of(fact.value))
+    return any(
+        epoch.holds(row) and not epoch.is_released(job.name) and not is_let_run(row, epoch)
+        for epoch in epochs_of(fact.value)
+    )
+
+
+def is_let_run(row: Occurrence, epoch: Epoch) -> bool:
+    """Return True for a row that a person let run since the rollback was known, whatever became of it or it waits for.
+
+    What a rollback holds is started by nobody, so a start since then is by such a word, too: it is tried again, or taken
+    over, as usual.  What is held all the same has a success that became known later.
+    """
+    if row.code in LET_RUN:
+        return True
+    if row.code == HELD:
+        return False
+    # Not since it was detected: the clock of the server that was lost may have been ahead.
+    return (row.started_at or 0) > epoch.lost_until or _word(row) >= epoch.number
+
+
+def _word(row: Occurrence) -> int:
+    """Return the number of the newest rollback that was known when a person let the row run, 0 when nobody did."""
+    word = object_of(row.detail).get(_WORD)
+    return word if isinstance(word, int) else 0
+
+
+def detail_of(decision: Decision, row: Occurrence, fact: Fact | None) -> Mapping[str, Any]:
+    """Return a decision's detail; where it lets a row wait that a person let run, with that word."""
+    if fact is None or decision.event is not Event.PARK or decision.code == HELD:
+        return decision.detail
+    known = [epoch.number for epoch in epochs_of(fact.value) if epoch.holds(row)]
+    word = max(known, default=0) if row.code in LET_RUN else _word(row)
+    return {**decision.detail, _WORD: word} if known and word else decision.detail
 
 
 def held(job: Job, row: Occurrence, fact: Fact | None, now: Micros) -> Decision | None:
@@ -112,7 +149,7 @@ def held(job: Job, row: Occurrence, fact: Fact | None, now: Micros) -> Decision 
     return Decision(
         verdict=Verdict.SKIP_LEASE,
         event=Event.PARK,
-        code="held_rollback",
+        code=HELD,
         detail=_said(epoch),
         checks=(check(job, row, fact),),
         recheck_at=now + HELD_RECHECK,
@@ -140,7 +177,7 @@ def needs_look(code: str, gates: Gates | None) -> bool:
     A held one wakes whenever a rollback is written; one that waits for something else, and a retry of one that was
     started, may be a repeat, too; but take knows nothing of rollbacks.
     """
-    return code in ("held_rollback", "restored_epoch") or (gates is not None and FACT in gates.facts)
+    return code in (HELD, "restored_epoch") or (gates is not None and FACT in gates.facts)
 
 
 def check(job: Job, row: Occurrence, fact: Fact) -> Check:

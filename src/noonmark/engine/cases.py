@@ -65,7 +65,8 @@ class Case:
         """Return what becomes of the row, guarded by what the decision saw."""
         decision, row = self.decision, self.row
         assert decision is not None
-        seen = aside.seen_by(decision, row, self.known.get(rollback.FACT))
+        lost = self.known.get(rollback.FACT)
+        seen = aside.seen_by(decision, row, lost)
         gates = None
         if self.job is not None and self.job_row is not None:
             starts = decision.event in STARTS
@@ -86,7 +87,7 @@ class Case:
             gates=gates,
             verdict=decision.verdict,
             code="started" if decision.code == "ready" else decision.code,
-            detail=aside.json_of(decision.detail),
+            detail=aside.json_of(rollback.detail_of(decision, row, lost)),
             checks=checks_to_json(decision.checks),
             adds=self.adds,
             alerts=self.alerts(),

@@ -335,11 +335,13 @@ class Engine:
             self._finished.clear()
             while batch := self.inbox.drain(BATCH):
                 was_full = self._roster.free() <= 0
-                ours = [finish for finish in batch if self._roster.end(finish)]
+                ours, late = self._roster.ended(batch)
                 if was_full:
                     self._pace.wake()  # slots are free before the outcomes are stored: take and settle overlap
                 if await self._record([finish for finish in ours if not finish.run.foreign]):
                     self._pace.wake()  # something of ours became due earlier than the loop knows
+                with self.book.reporting(finish.run for finish in late):
+                    await self._record(late)
                 for finish in ours:
                     self.book.drop(finish.run)
                     if finish.run.hold is not None:

@@ -225,7 +225,7 @@ def _concerned(store: Store, epochs: Sequence[Epoch], job: str | None, *, as_don
 
 def _in_range(store: Store, epochs: Sequence[Epoch], job: str | None) -> Iterator[Occurrence]:
     """Yield every open row that may have run in a lost range, held by now or not yet looked at."""
-    return _open_rows(store, epochs, job, Epoch.holds)
+    return _open_rows(store, epochs, job, lambda epoch, row: epoch.holds(row) and not rollback.is_let_run(row, epoch))
 
 
 def _open_rows(

@@ -116,6 +116,12 @@ class Finish:
         self.code = code
         self.detail = {name: storable(said) if isinstance(said, str) else said for name, said in (detail or {}).items()}
 
+    @property
+    def is_late_success(self) -> bool:
+        """True for the success of a run that lost its lease and was given up: nothing is on record of how it ended."""
+        run = self.run
+        return self.ok and run.abandoned and run.stop_reason == "lost" and not (run.saw_stop or run.foreign)
+
 
 def succeeded(run: Run, value: Any) -> Finish:
     """Report a success; a result that cannot be stored is left out and said so, for the work was done."""

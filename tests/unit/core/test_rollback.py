@@ -180,6 +180,13 @@ def test_a_lapsed_run_in_a_lost_range_is_held_whatever_its_rule_says_of_losses(o
         assert (judged.event, judged.code) == (Event.PARK, "held_rollback")
 
 
+def test_a_run_that_a_clock_ahead_of_ours_began_before_the_loss_is_held_like_any_other() -> None:
+    row = make_row(scheduled_for=T0 - SECOND, created_at=T0 - HOUR, state=State.RUNNING, started_at=T0 + SECOND)
+    (epoch,) = rollback.epochs_of(lost_fact(lost_until=T0 + HOUR).value)
+    assert rollback.is_let_run(row, epoch) is False
+    assert rollback.is_let_run(replace(row, started_at=epoch.lost_until + 1), epoch)
+
+
 def test_a_lapsed_run_in_a_lost_range_is_held_and_taken_over_only_after_its_release() -> None:
     row = make_row(at=T0 - SECOND, state=State.RUNNING, created_at=T0 - HOUR, takeovers=1)
     fact = lost_fact()
