@@ -5,12 +5,12 @@ Rule of the file: pure; the rule and the time are arguments.  A forecast shows, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from noonmark.core import phrasing, series, times, zones
 from noonmark.core.model import Job, JobRow, Micros
 from noonmark.core.series import Moment
+from noonmark.core.values import dataclass
 from noonmark.explain.voice import Voice
 
 
