@@ -9,7 +9,7 @@ instant has come, not before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noonmark.core import series, times
 from noonmark.core.model import (
@@ -27,6 +27,7 @@ from noonmark.core.model import (
 )
 from noonmark.core.moments import Moment, count_between, moments_between, next_moment, previous_moment
 from noonmark.core.moments import default_max_delay as default_max_delay
+from noonmark.core.values import dataclass
 
 RANGE_COUNT_LIMIT = 10_000
 """Missed moments are counted up to here; a range record of more says so (-1)."""

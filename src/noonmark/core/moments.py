@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
 from noonmark.core import times, zones
 from noonmark.core.cron import parse_cron
 from noonmark.core.model import HOUR, MINUTE, At, Cron, Every, Job, Micros
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,11 @@ class Moment:
     nominal: str
     business_date: str
     meant: Micros | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """True when the moment is known by its local time, not by its instant."""
+        return self.identity.startswith("c:")
 
 
 def next_moment(job: Job, after: Micros) -> Moment | None:

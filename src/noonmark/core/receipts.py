@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from noonmark.core import former
 from noonmark.core.model import SECOND, AlertWrite, Micros, Settlement, WorkerInfo
 from noonmark.core.model.rollback import Claim, Epoch, Receipt, Serving, Writer
 from noonmark.core.rollback import epochs_of, to_plain
+from noonmark.core.values import dataclass
 
 LINKS_KEPT = 1024
 """How many links of a writer are kept; a receipt from before them is pruned, not absent."""

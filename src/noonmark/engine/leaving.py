@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noonmark.core import catchup
 from noonmark.core.codec import job_from_text
 from noonmark.core.model import Activation, Job, JobRow, Micros, NewOccurrence, Occurrence, Passed, Query
 from noonmark.core.stored import RuleUnreadable
+from noonmark.core.values import dataclass
 from noonmark.engine.passing import moved_on, next_frontier, passed_of
 from noonmark.ports.store import Store
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from noonmark.core import releasing, rollback
 from noonmark.core.model import OPEN_STATES, Act, Occurrence, Query, State
 from noonmark.core.model.rollback import LET_RUN, Epoch, Writer
+from noonmark.core.values import dataclass
 from noonmark.ports.rollback import Guarded
 from noonmark.ports.store import Capability, Store
 

@@ -13,12 +13,13 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from noonmark.core.model import Micros
 from noonmark.core.model.rollback import Receipt
+from noonmark.core.values import dataclass
 from noonmark.engine import lines
 
 OUTCOME = (

@@ -11,13 +11,13 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
 from noonmark.core import receipts
 from noonmark.core.model import FAR, Micros, Occurrence, Query
 from noonmark.core.model.rollback import Epoch, Receipt, Writer
+from noonmark.core.values import dataclass
 from noonmark.engine import testimony
 from noonmark.engine.exports import SUCCESS
 from noonmark.engine.testimony import Sought

@@ -44,6 +44,18 @@ def test_at_wants_an_aware_moment(closing: Any) -> None:
         closing.at(datetime(2026, 12, 1, 9))(order_id=1)  # noqa: DTZ001 - that is the point
 
 
+def test_a_moment_that_is_long_past_is_refused_with_the_time_and_what_to_say(sched: Scheduler, closing: Any) -> None:
+    with pytest.raises(ValueError, match=r"365 d before the store's time, 2026-11-28T12:00:00.*later.*late=\"365d\""):
+        closing.at(datetime(2025, 11, 28, 12, tzinfo=UTC))(order_id=1)
+    assert sched.occurrences("close_unpaid") == []
+    yesterday = START - timedelta(days=1)
+    assert closing.at(yesterday)(order_id=2).due_at == yesterday, "events that are worked off late are due at once"
+    old = START - timedelta(days=365)
+    assert closing.at(old, late="365d")(order_id=3).due_at == old
+    with pytest.raises(ValueError, match="59 s"):
+        closing.at(START - timedelta(seconds=59), late="58s")(order_id=4)
+
+
 def test_what_is_enqueued_can_be_awaited(closing: Any) -> None:
     async def ask() -> int:
         return int((await closing.later("1m")(order_id=3)).id)
@@ -182,6 +194,23 @@ def test_evaluate_says_what_would_happen_and_writes_nothing(sched: Scheduler, cl
     with pytest.raises(ValueError, match="no subject"):
         report.evaluate(subject="channel=nobody")
     clock.advance(DAY)
+
+
+def test_evaluate_speaks_of_no_moment_from_before_the_rule(sched: Scheduler, clock: VirtualClock) -> None:
+    @sched.job(cron("0 9 * * *", tz="UTC"), window=Window("09:00", "12:00"), reason="x")
+    def report() -> None: ...
+
+    def due(**words: Any) -> str:
+        return report.evaluate(**words).occurrence.scheduled_for.isoformat()[:16]
+
+    clock.advance(DAY + 3 * HOUR)  # 29 November, 15:00
+    assert due() == "2026-11-30T09:00", "nobody declared it yet, so yesterday's window cannot have closed on it"
+    assert report.evaluate().verdict == "should_run"
+    sched.declare()
+    assert due() == "2026-11-30T09:00"
+    assert due(at=datetime(2026, 11, 29, 10, tzinfo=UTC)) == "2026-11-29T09:00", "who names a time supposes it"
+    clock.advance(2 * DAY)
+    assert due() == "2026-12-01T09:00"
 
 
 def test_a_job_without_moments_has_nothing_to_evaluate_until_somebody_asks(sched: Scheduler) -> None:

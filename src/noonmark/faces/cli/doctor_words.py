@@ -89,6 +89,10 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "请放在本地磁盘并只由一台机器使用；多台机器请用 postgresql:// 或 redis://。",
     ),
     "sqlite_in_memory": ("文件在 {kind} 上，即内存中：机器关机后就没有了。", "请放到磁盘上。"),
+    "sqlite_only_looks": (
+        "本用户只能读 {path}，因此只能查看：不能从这里请求或更改任何事。",
+        "若要由本用户操作或运行 worker，请给予对该文件及其目录的写权限。",
+    ),
     "sqlite_room": ("文件所在磁盘只剩 {megabytes} MB；写满之后所有 worker 都会等待。", "请腾出空间。"),
     "sqlite_full": (
         "磁盘已满（文件旁只剩 {kilobytes} KB）：什么都不会开始，什么都不会记录；worker 会等待，有空间后自行继续。",

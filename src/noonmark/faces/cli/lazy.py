@@ -6,6 +6,7 @@ modules.
 
 from __future__ import annotations
 
+import gc
 import importlib
 from collections.abc import Sequence
 from typing import Any
@@ -61,9 +62,8 @@ class LazyGroup(click.Group):
             return super().format_help_text(ctx, formatter)
         from noonmark.faces.cli import help_zh
 
-        formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(help_zh.HEADING)
+            help_zh.write_paragraphs(formatter, help_zh.HEADING)
         return None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -77,9 +77,8 @@ class LazyGroup(click.Group):
             return super().format_epilog(ctx, formatter)
         from noonmark.faces.cli import help_zh
 
-        formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(help_zh.EPILOG)
+            help_zh.write_paragraphs(formatter, help_zh.EPILOG)
         return None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -99,9 +98,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Name the nearest command when there is none of that name."""
-        import difflib
-
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            import difflib
+
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
@@ -136,6 +135,9 @@ class Command(click.Command):
         """Carry the command out, unless it was given an option that it could only ignore."""
         if self.acts:
             refuse_pretending(settings_of(ctx))
+        if not gc.isenabled():
+            gc.freeze()
+            gc.enable()
         return super().invoke(ctx)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -143,14 +145,16 @@ class Command(click.Command):
         _write_usage(self, ctx, formatter)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Say what it does: in Chinese in one line, and in full in English."""
-        if _is_chinese(ctx) and self.name in COMMANDS:
-            from noonmark.faces.cli import help_zh
+        """Say what it does, in the reader's language."""
+        if not _is_chinese(ctx) or self.name not in COMMANDS:
+            return super().format_help_text(ctx, formatter)
+        from noonmark.faces.cli import help_zh
 
-            formatter.write_paragraph()
-            with formatter.indentation():
-                formatter.write_text(help_zh.COMMANDS[self.name])
-        super().format_help_text(ctx, formatter)
+        with formatter.indentation():
+            for text in (help_zh.COMMANDS[self.name], help_zh.LONG[self.name]):
+                if text:
+                    help_zh.write_paragraphs(formatter, text)
+        return None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the command's own options first."""
@@ -179,7 +183,12 @@ def _write_options(
         from noonmark.faces.cli import help_zh
 
         title = help_zh.TITLES[title]
-        records = [(names, help_zh.option_help(param.opts, text)) for param, (names, text) in told]
+        command = ctx.command.name or ""
+        records = [(names, help_zh.option_help(param.opts, text, command)) for param, (names, text) in told]
+        if records:
+            with formatter.section(title):
+                help_zh.write_options(formatter, records)
+        return
     if records:
         with formatter.section(title):
             formatter.write_dl(records)
