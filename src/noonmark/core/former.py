@@ -8,9 +8,9 @@ Rule of the file: pure.  The word is a flag, so every store has it, and whoever 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noonmark.core.model import AlertWrite, Fact, Micros
+from noonmark.core.values import dataclass
 
 FLAG = "noonmark:another-store"
 """Name of the flag; its value is the id of the store before."""
