@@ -49,6 +49,14 @@ FINDING_MESSAGES: dict[str, Message] = {
         "一个时刻只有一次执行",
         "请删去一个",
     ),
+    "all_but_skipped": Message(
+        "missed: all wants every moment, but overlap: skip drops each one that comes while another is in progress",
+        "after an outage all missed moments are due at once: one of them runs, nearly all others are skipped",
+        "write overlap: queue_all (or leave it out), so that they run one after another",
+        "missed: all 要求每个时刻都跑，但 overlap: skip 会丢掉另一轮进行中时到来的时刻",
+        "中断之后，错过的时刻同时到期：只有一个会跑，其余几乎全被跳过",
+        "请写 overlap: queue_all（或不写 overlap），让它们逐个运行",
+    ),
     "moments_over": Message(
         "nothing of it is to come, the last moment was {ago} ago",
         "a rule never runs its past",

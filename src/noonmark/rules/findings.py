@@ -49,6 +49,8 @@ def _of_job(job: Job, handlers: Collection[str] | None) -> list[tuple[tuple[str 
         sound = replace(strict, key=job.key if keys.has_time_part(job.key) else f"{job.key}:{{scheduled_for}}")
         problems = keys.check_template(sound.key, sound) if job.key else []
         found.extend((("key",), "unbound_name", {"error": problem.replace(sound.key, job.key)}) for problem in problems)
+    if job.is_series and job.catch_up.missed == "all" and job.overlap == "skip":
+        found.append((("overlap",), "all_but_skipped", {}))
     found.extend(_of_time(job))
     found.extend((("schedule", "cron"), "cron_reading", {"error": warning}) for warning in _readings(job))
     meeting = _same_key(job)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noonmark.core.decide import CHECKS, SLOT_RECHECK, decide
+from noonmark.core.decide import CHECKS, decide
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import (
     DAY,
@@ -367,7 +367,7 @@ def test_a_round_is_skipped_while_the_one_before_is_in_progress() -> None:
 def test_what_began_or_was_taken_up_by_a_person_waits_for_the_slot_instead_of_vanishing(begun: dict[str, Any]) -> None:
     decision = decided(row_at(**begun), replace(PLAIN, overlap="skip"), SLOT)
     assert verdict_of(decision) == (Verdict.SKIP_OVERLAP, Event.PARK, "slot_wait")
-    assert decision.recheck_at == FRIDAY + SLOT_RECHECK, "should another one be woken and not take it"
+    assert decision.recheck_at == FRIDAY + PLAIN.catch_up.recheck, "its turn comes from the store, nobody asks often"
     assert decision.seen["slot:job:"] == SLOT.version, "so that it is woken when the slot is left"
 
 

@@ -68,7 +68,7 @@ class Leases(Watch):
 
     def _judge_slot(self, begun: Begun) -> None:
         row, rule = begun.row, self.ground.rules.of(begun.row.job, begun.row.revision)
-        if rule is None or not rule.job.skips_overlap:
+        if rule is None or not rule.job.one_at_a_time:
             return
         self.prove("starts into a slot")
         for other in map(self.ground.rows.__getitem__, self.ground.open):
