@@ -125,6 +125,13 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "{folder} 中 {writers} 的回执无法读取：不知道存储是否丢失了它们的数据。",
         "在此启动的下一个 worker 会重新写好它们；请核对任务做过什么：noonmark ledger export",
     ),
+    "store_another_told": (
+        (
+            "这里先前是另一个存储：{before}，直到 worker 于 {at} 发现现在这个。"
+            "它所存的内容不在现在的存储里，noonmark why 会这样说明。"
+        ),
+        "若非有意，请把它放回。不想再看到此提示：noonmark signal noonmark:another-store --clear",
+    ),
     "store_another": (
         (
             "据本机 worker 的记忆，这里以前是另一个存储：{before}。它所存的内容不在现在的存储里（触发、暂停、标志、结果），"
