@@ -140,10 +140,11 @@ def taken_over(scene: Scene) -> Telling:
 
 def _after_retries(scene: Scene) -> Telling:
     row, voice, last = scene.row, scene.voice, last_attempt(scene)
-    failed = scene.failed_attempts
+    failed, since = scene.failed_attempts, scene.retried_at
+    by_hand = since is not None and last is not None and last.started_at >= since
     return Telling(
         sentence=voice.say(
-            "ran_after_retry",
+            "ran_after_persons_retry" if by_hand else "ran_after_retry",
             attempt=last.number if last else row.attempt,
             tries=scene.tries,
             before=len(failed),

@@ -344,6 +344,48 @@ def test_a_final_failure_gives_the_reason_and_the_way_out(desk: Desk) -> None:
     assert told.commands[0] == f"noonmark retry r{row.id}"
 
 
+def test_tries_count_anew_after_a_person_s_retry(desk: Desk) -> None:
+    desk.signal("corpus:2026-11-27")
+    desk.until("2026-11-27T18:30:00")
+    desk.beat()
+    row = desk.look()
+    desk.finish(row, Event.FAIL_MANUAL, code="failed_final", detail="{}", error="ValueError: no such channel")
+    desk.later(SECOND)
+    desk.act("retry", occurrence_id=row.id, reason="the channel is there")
+    desk.finish(desk.look(), Event.FAIL_MANUAL, code="failed_final", detail="{}", error="ValueError: still none")
+    assert "1 of 5 tries were made" in why(desk.store, "digest").sentence
+    desk.later(SECOND)
+    desk.act("retry", occurrence_id=row.id, reason="now it is")
+    desk.finish(desk.look())
+
+    told = why(desk.store, "digest")
+
+    assert told.sentence == (
+        "It ran to the end after a person's retry, on try 1 of 5: 2 failed before (ValueError: still none), "
+        "and w1 finished it at 18:30:02."
+    )
+    assert why(desk.store, "digest", lang="zh").sentence.startswith("人工重试后第 1 次（最多 5 次）完成：此前 2 次失败")
+
+
+def test_a_run_that_was_cancelled_shows_the_checks_of_its_start(desk: Desk) -> None:
+    asked = row_for_call(
+        TICK, request_id="a", due_at=desk.now, params={}, key=None, revision=0, now=desk.now, origin=Origin.MANUAL
+    )
+    desk.register(TICK)
+    desk.beat()
+    desk.store.add("a", [replace(asked, revision=1)])
+    row = desk.look()
+    assert row.state is State.RUNNING
+    desk.act("cancel", occurrence_id=row.id, reason="enough")
+    desk.finish(desk.row(row.id), Event.CANCEL)
+
+    told = why(desk.store, occurrence_id=row.id)
+
+    assert told.outcome == "cancelled"
+    assert checks(told)["window"] is True
+    assert checks(told)["duplicate"] is True
+
+
 def test_the_remedy_names_the_run_and_the_job_to_copy(desk: Desk) -> None:
     desk.signal("corpus:2026-11-27")
     desk.until("2026-11-27T18:30:00")
