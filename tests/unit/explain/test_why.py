@@ -126,6 +126,25 @@ def test_a_missed_one_that_nobody_was_awake_for_says_so(desk: Desk) -> None:
     assert told.sentence == ("It did not run: no worker was awake from 14:00 to 20:10, and its window closed at 20:00.")
 
 
+def test_while_nobody_is_awake_the_moment_that_waits_for_somebody_is_told(desk: Desk) -> None:
+    desk.register(TICK)
+    desk.until("2026-11-27T12:05:00")
+    desk.beat()
+    desk.finish(desk.look())
+    desk.until("2026-11-27T12:09:50")
+    desk.beat()
+    desk.until("2026-11-27T12:10:03")
+    assert why(desk.store, "tick").outcome == "on_time", "somebody is awake and about to take it up"
+    desk.beat(ended=True)
+
+    told = why(desk.store, "tick")
+
+    assert told.sentence.startswith(
+        "It became due at 12:10 but nobody could take it up: no worker has been awake since"
+    )
+    assert why(desk.store, "tick", at="2026-11-27T12:05").outcome == "on_time", "who asks for a moment gets that one"
+
+
 def test_a_weekend_skip_names_the_rule() -> None:
     guarded = Desk("2026-11-28T12:00:00")
     guarded.register(replace(DIGEST, guardrails=Guards(allow_weekend=False)))
