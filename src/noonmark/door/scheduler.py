@@ -69,6 +69,8 @@ class Scheduler(Acts):
         namespace: comes with a later version; only None or "default".
         clock: replaces the machine's clocks, for tests.
         patience: how long a call waits for a store that is away before it raises StoreUnreachable; workers wait without end.
+        keep_good: work with the jobs that are right although others in the rules are wrong; each mistake is logged as an
+            ERROR.  Left out, one mistake refuses all.
 
     The store is opened at the first use, so that importing an application touches no file.
     """
@@ -81,6 +83,7 @@ class Scheduler(Acts):
         namespace: str | None = None,
         clock: Clock | None = None,
         patience: Length = "3s",
+        keep_good: bool = False,
     ) -> None:
         if namespace not in (None, "default"):
             raise ValueError(f"namespace {namespace!r}: not in this version yet; use one store per namespace")
@@ -90,6 +93,7 @@ class Scheduler(Acts):
         self._code: dict[str, CodeJob] = {}
         self._handles: dict[str, JobHandle[..., Any]] = {}
         self._rules: Rules | None = None
+        self.keep_good = keep_good
         self._declared: dict[str, model.Job] = {}
         self._reach = Reach(lambda: open_store(self.url, clock=self._clock), micros(patience, "patience"))
         self._lock = threading.RLock()
@@ -152,7 +156,8 @@ class Scheduler(Acts):
         """
         with self._lock:
             if self._rules is None:
-                self._rules = bring_together(self._code.values(), self._loads())
+                tell = _tell if self.keep_good else None
+                self._rules = bring_together(self._code.values(), list(self._loads()), tell=tell)
             return self._rules
 
     def _loads(self) -> Iterable[Any]:
@@ -161,7 +166,7 @@ class Scheduler(Acts):
         from noonmark.rules.loader import load  # pydantic and YAML: only who has a file pays for them
 
         known = [each.name for each in self._code.values()]
-        return [load(file, known=known) for file in self._files]
+        return [load(file, known=known, keep_good=self.keep_good) for file in self._files]
 
     @property
     def jobs(self) -> Mapping[str, JobHandle[..., Any]]:
@@ -363,6 +368,10 @@ class Scheduler(Acts):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _tell(problem: Problem) -> None:
+    _LOG.error("a job is left out: %s", problem.shown())
 
 
 def _anything(**params: Any) -> None:
