@@ -24,12 +24,15 @@ _ACTIONS = ("check", "show", "apply")
 @click.argument("words", nargs=-1, required=True, metavar="[check|show|apply] FILE")
 @click.pass_context
 def rules(ctx: click.Context, words: tuple[str, ...]) -> int:
-    """Check a rules file (the default), show it with every default filled in, or apply it to the store.
+    """Check a rules file (the default), show it as it is understood, or apply it to the store.
 
     FILE is noonmark.yaml, or TASK_RULES as YAML or as a Python literal (which is parsed, never executed).  check exits
-    with 1 if the file is refused; apply changes nothing then.
+    with 1 if the file is refused; apply changes nothing then.  show writes it as a noonmark.yaml; with every default:
+    noonmark show JOB --app FILE.
     """
     action, *rest = words if words[0] in _ACTIONS else ("check", *words)
+    if action == "check" and len(words) == 2 and words[0] != "check" and not Path(words[0]).exists():
+        raise problems.Trouble("rules_action", word=words[0])
     if len(rest) != 1:
         raise problems.Trouble("name_rules")
     path = Path(rest[0])
