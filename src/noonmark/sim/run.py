@@ -111,7 +111,7 @@ def _said(error: str | None) -> str:
 
 @contextmanager
 def unswept() -> Iterator[None]:
-    """Look for garbage once, when the world is over: until then nearly all of it lives, and looking is a tenth of all work."""
+    """Look for garbage once, when the world is over: until then nearly all of it lives, and looking costs a tenth."""
     was_on = gc.isenabled()
     gc.disable()
     try:
