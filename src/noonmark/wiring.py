@@ -6,7 +6,6 @@ said about a URL is said without its secrets.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 from collections.abc import Callable, Iterator
@@ -286,6 +285,8 @@ def _no_such(scheme: str) -> str:
     elif "+" in scheme and base in known:  # postgresql+psycopg://, as SQLAlchemy writes it
         close = base
     else:
+        import difflib  # only on the way to an error
+
         close = next(iter(difflib.get_close_matches(scheme, known, n=1)), "")
     meant = f"did you mean {close}://? " if close else ""
     return f'there is no store "{scheme}://"; {meant}known: {", ".join(f"{name}://" for name in known)}'

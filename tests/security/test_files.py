@@ -13,7 +13,8 @@ import pytest
 from noonmark.core.model import SECOND, Fact, Query, State
 from noonmark.core.model.rollback import Receipt
 from noonmark.engine import exports
-from noonmark.engine.statefolder import OUTCOME, StateFolder
+from noonmark.engine.statefolder import StateFolder
+from noonmark.engine.testimony import OUTCOME
 from noonmark.faces.cli.__main__ import main
 from noonmark.faces.cli.demo_stage import prepare as prepare_demo
 from noonmark.faces.cli.problems import Trouble

@@ -77,6 +77,8 @@ def test_the_index_command_names_what_it_left_out(line: Line, corpus: Corpus) ->
         (["ask", "  "], 2, "the question is empty"),
         (["ask", "x" * 3000], 2, "at most 2000"),
         (["ask", "q", "--corpus", "/nowhere"], 2, "does not exist"),
+        (["ask", "--here", "  "], 2, "the question is empty"),
+        (["ask", "--here", "x" * 3000], 2, "at most 2000"),
         (["ask", "q", "--url", "nosuch://x"], 4, "nosuch"),
         (["ask", "q", "--url", "sqlite:////nowhere/at/all.db"], 4, "nothing was stored"),
         (["runs", "--data", "/proc/nowhere"], 4, "Take another: --data"),

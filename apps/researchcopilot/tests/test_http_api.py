@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -118,6 +119,39 @@ def test_a_form_of_another_site_is_refused(client: Client) -> None:
     assert client.send("POST", "/runs", b"{}", Content_Type="text/plain")[0] == 415
     assert client.send("POST", "/runs", {"question": "q"}, Origin="http://evil.example")[0] == 403
     assert client.send("GET", "/runs", Host="evil.example")[0] == 403
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "BREW"])
+def test_a_method_that_there_is_not_is_405_in_json(client: Client, method: str) -> None:
+    status, answer = client.send(method, "/runs", {"question": "q"})
+    assert (status, answer["error"]["code"]) == (405, "method_refused")
+    assert "GET /runs" in answer["error"]["message"]
+    assert client.orders == []
+
+
+def test_what_is_no_http_is_told_in_json(client: Client) -> None:
+    for request in (b"NONSENSE\r\n\r\n", b"GET /runs HTTP/9.1\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", int(client.server.server_address[1])), timeout=5) as wire:
+            wire.sendall(request)
+            answer = b"".join(iter(lambda: wire.recv(65536), b""))
+        assert json.loads(answer.rpartition(b"\r\n")[2])["error"]["code"] == "request_malformed", answer
+
+
+def test_one_idempotency_key_for_two_questions_at_once_is_refused(client: Client) -> None:
+    """The second asks while the first is on its way to the store: it must not be handed the other's run."""
+    told: list[tuple[int, Any]] = []
+
+    def meanwhile(order: Order) -> None:
+        client.enqueue = real  # type: ignore[method-assign]
+        told.append(client.send("POST", "/runs", {"question": "first"}, Idempotency_Key="k"))
+        real(order)
+
+    real, client.enqueue = client.enqueue, meanwhile  # type: ignore[method-assign]
+    status, answer = client.send("POST", "/runs", {"question": "second"}, Idempotency_Key="k")
+
+    assert told[0][0] == 202
+    assert (status, answer["error"]["code"]) == (400, "question_refused")
+    assert client.send("GET", "/runs")[1]["runs"] == [told[0][1]]
 
 
 def test_health_digests_and_reports_are_there(client: Client) -> None:

@@ -137,6 +137,36 @@ def test_the_closing_waits_for_a_worker_that_has_not_written_yet(night: Night) -
     assert night.states("close_metrics")["SUCCESS"] == 1
 
 
+def test_a_worker_that_died_does_not_hold_the_closing_up_and_its_part_stays(night: Night) -> None:
+    night.world.advance("2m")
+    dead = night.world.replicas[1].info.id
+    night.world.kill(1)
+    night.world.advance("10m")
+
+    assert night.states("close_metrics") == {"SUCCESS": 1, "PENDING": 1}
+    parts = {part.name: part.until for part in night.data.parts(YESTERDAY)}
+    assert len(parts) == 3
+    assert parts.pop(dead) < datetime(2026, 11, 27, 16, 0, tzinfo=UTC), "the case needs a part that is not whole"
+    assert set(parts.values()) == {datetime(2026, 11, 27, 16, 0, tzinfo=UTC)}
+
+
+def test_memories_end_at_night_and_dead_letters_are_listed_every_hour(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    night = Night(corpus, tmp_path, monkeypatch, start=datetime(2026, 11, 27, 18, 58, tzinfo=UTC))  # 02:58 in Shanghai
+    night.data.remember("run-1", "old?", "old", until=datetime(2026, 11, 27, 19, 15, tzinfo=UTC))
+    night.data.remember("run-2", "new?", "new", until=datetime(2026, 12, 20, tzinfo=UTC))
+    night.world.advance("70m")
+
+    assert [(each.state.value, each.result) for each in night.sched.occurrences("expire_memories")[-1:]] == [
+        ("SUCCESS", 1)
+    ]
+    assert [run for run, _, _ in night.data.memories(EVENING)] == ["run-2"]
+    assert len(night.data.patrols()) == 2, "at three and at four"
+    assert night.states("patrol_dead_letters") == {"SUCCESS": 2, "PENDING": 1}
+    night.close()
+
+
 def test_the_report_of_yesterday_comes_at_nine_exactly_once(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from researchcopilot import clock
 from researchcopilot.corpus import Corpus
 from researchcopilot.data import Data, end_of
 from researchcopilot.model import ModelBusyError
+from researchcopilot.pages import PATROL_LIMIT
 from researchcopilot.work import Copilot, Live
 
 
@@ -107,3 +108,14 @@ def test_a_patrol_writes_down_what_waits_for_a_person(copilot: Copilot) -> None:
     text = copilot.patrol([("daily_report", "report:2026-11-28:ops", "window closed")], "09:00")
     assert "report:2026-11-28:ops" in text
     assert copilot.data.patrols()[0].text == text
+
+
+def test_a_patrol_says_when_there_are_more_than_it_lists(copilot: Copilot) -> None:
+    dead = [("answer_run", f"answer:{number}", "refused") for number in range(PATROL_LIMIT + 1)]
+    for listed, first in (
+        (dead[:-1], f"{PATROL_LIMIT} occurrences wait"),
+        (dead, f"More than {PATROL_LIMIT} occurrences"),
+    ):
+        text = copilot.patrol(listed, "09:00")
+        assert text.startswith(first)
+        assert text.count("\n- ") == PATROL_LIMIT

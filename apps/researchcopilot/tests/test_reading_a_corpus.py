@@ -60,28 +60,55 @@ def test_a_pdf_without_pypdf_is_named_with_the_remedy_and_the_others_are_read(
     (folder / "a.pdf").write_bytes(b"%PDF-1.4")
     (folder / "b.md").write_text("Words.", "utf-8")
     reading = read(open_corpus(folder))
-    assert [
-        (problem.file, 'pip install "researchcopilot[pdf]"' in problem.message) for problem in reading.problems
-    ] == [("a.pdf", True)]
+    assert [(problem.file, "pip install pypdf" in problem.message) for problem in reading.problems] == [("a.pdf", True)]
     assert reading.documents == 1
 
 
-def test_a_pdf_is_read_page_by_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Page:
-        def __init__(self, text: str) -> None:
-            self.text = text
+def test_a_pdf_is_read_page_by_page(folder: Path) -> None:
+    (folder / "a.pdf").write_bytes(pdf("A lease ends by itself.", "A fence only grows."))
+    passages = read(open_corpus(folder)).passages
+    assert [(passage.place, passage.text) for passage in passages] == [
+        ("a.pdf page 1", "A lease ends by itself."),
+        ("a.pdf page 2", "A fence only grows."),
+    ]
 
-        def extract_text(self) -> str:
-            return self.text
 
-    class Module:
-        class PdfReader:
-            def __init__(self, _stream: object) -> None:
-                self.pages = [Page("First page."), Page("Second page.")]
+@pytest.mark.parametrize("content", [b"", b"%PDF-1.4", b"no PDF at all", b"%PDF-1.4\n" + b"\0\xff" * 500])
+def test_a_pdf_that_cannot_be_read_is_named_and_nothing_else_is_printed(
+    folder: Path, content: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "a.pdf").write_bytes(content)
+    (folder / "b.pdf").write_bytes(pdf("Words.")[:-200])  # as after a broken download
+    (folder / "c.txt").write_text("Words.", "utf-8")
+    reading = read(open_corpus(folder))
+    assert "a.pdf" in [problem.file for problem in reading.problems]
+    assert all("is not a readable PDF" in problem.message for problem in reading.problems)
+    assert "c.txt" in [passage.file for passage in reading.passages]
+    assert capfd.readouterr() == ("", "")
 
-    monkeypatch.setitem(sys.modules, "pypdf", Module())  # type: ignore[arg-type]
-    (folder / "a.pdf").write_bytes(b"%PDF-1.4")
-    assert [passage.place for passage in read(open_corpus(folder)).passages] == ["a.pdf page 1", "a.pdf page 2"]
+
+def pdf(*pages: str) -> bytes:
+    """Return a PDF file with one line of text on each page."""
+    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number, text in enumerate(pages):
+        drawn = f"BT /F 12 Tf 72 700 Td ({text}) Tj ET"
+        shape = "/Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F 3 0 R >> >>"
+        objects += [
+            f"<< /Type /Page {shape} /Contents {5 + 2 * number} 0 R >>",
+            f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream",
+        ]
+    made, places = b"%PDF-1.4\n", []
+    for number, each in enumerate(objects, start=1):
+        places.append(len(made))
+        made += f"{number} 0 obj\n{each}\nendobj\n".encode()
+    table = "".join(f"{place:010d} 00000 n \n" for place in places)
+    end = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer << /Size {len(objects) + 1} /Root 1 0 R >>"
+    return made + f"{end}\nstartxref\n{len(made)}\n%%EOF".encode()
 
 
 def test_binary_rubbish_is_a_problem_and_not_a_traceback(folder: Path) -> None:

@@ -7,11 +7,12 @@ seen; which verdict a refusal means stands in the table of checks.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from noonmark.core import times
 from noonmark.core.model import Check, Event, Fact, Job, Micros, Occurrence, Origin, State, Verdict
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

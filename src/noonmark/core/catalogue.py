@@ -6,7 +6,7 @@ from the detail by ``core/phrasing.py``; a part in [brackets] is left out when a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ instant has come, not before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noonmark.core import series, times
 from noonmark.core.model import (
@@ -27,6 +27,7 @@ from noonmark.core.model import (
 )
 from noonmark.core.moments import Moment, count_between, moments_between, next_moment, previous_moment
 from noonmark.core.moments import default_max_delay as default_max_delay
+from noonmark.core.values import dataclass
 
 RANGE_COUNT_LIMIT = 10_000
 """Missed moments are counted up to here; a range record of more says so (-1)."""
@@ -90,8 +91,15 @@ def leave(job: Job, row: Occurrence, until: Micros, *, revision: int, limit: int
             rows[-1] = replace(rows[-1], frontier=True)
         return Step(adds=tuple(rows))
     judged = step(job, row, until, revision=revision)
-    adds = tuple(replace(new, frontier=False) for new in judged.adds if new.scheduled_for <= until)
+    left = (new for new in judged.adds if new.scheduled_for <= until)
+    # A frontier stays one while more is due behind it, as on a weekend that the rule excludes: then its look comes next.
+    adds = tuple(replace(new, frontier=new.frontier and _is_passed(job, new, until)) for new in left)
     return Step(adds=adds, decision=judged.decision)
+
+
+def _is_passed(job: Job, new: NewOccurrence, until: Micros) -> bool:
+    following = next_moment(job, new.scheduled_for)
+    return following is not None and following.at <= until
 
 
 def _latest(job: Job, row: Occurrence, now: Micros, revision: int) -> Step:

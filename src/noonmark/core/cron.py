@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
 
@@ -23,6 +22,7 @@ from cronsim import CronSim, CronSimError
 from noonmark.core import cronfields, zones
 from noonmark.core.cronfields import CronError as CronError
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros
+from noonmark.core.values import dataclass
 from noonmark.core.zones import Stretch
 
 YEARS_AHEAD = 50

@@ -8,13 +8,14 @@ file: pure judgement; by now the store has raised the fence, so the old holder i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from noonmark.core import rollback
 from noonmark.core.answers import Look
 from noonmark.core.decide import CHECKS
 from noonmark.core.model import Check, Decision, Event, Fact, Job, Micros, Occurrence, Story, Verdict
+from noonmark.core.values import dataclass
 
 HAS_WAITED = frozenset({"holder_alive", "lock_wait", "lock_away"})
 """Codes of a lapsed row that say that its holder, if it was alive, had its lease of time already."""

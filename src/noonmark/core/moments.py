@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
 from noonmark.core import times, zones
 from noonmark.core.cron import parse_cron
 from noonmark.core.model import HOUR, MINUTE, At, Cron, Every, Job, Micros
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,10 @@ names are compared and nothing is rendered; TASK_RULES lack nothing, because an 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 from noonmark.core import keys, templates
 from noonmark.core.model import FlagSet, Job, OnEvent
+from noonmark.core.values import dataclass
 
 
 class MissingParamError(templates.TemplateProblem, TypeError):

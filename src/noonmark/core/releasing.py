@@ -9,13 +9,14 @@ Rule of the file: pure; every store asks it inside the transaction of the act.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import Act, Event, Micros, Occurrence, State, Verdict
 from noonmark.core.model.rollback import Epoch
 from noonmark.core.rollback import epochs_of, to_plain
+from noonmark.core.values import dataclass
 
 MISSED_SKIPPED = "missed_skipped"
 """Code of a moment that ``missed: skip`` passed over."""

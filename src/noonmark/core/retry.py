@@ -8,11 +8,12 @@ worker costs no retry.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from typing import Any
 
 from noonmark.core.model import DAY, Event, Job, Micros, Occurrence, Retry
+from noonmark.core.values import dataclass
 
 RETRY_AFTER_MAX: Micros = DAY
 """Longest wait that another side (``Retry-After``) can impose: a year would be a lost occurrence in disguise."""

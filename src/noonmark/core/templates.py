@@ -16,12 +16,12 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from string import Formatter
 
 from noonmark.core.model import KEY_LIMIT, Micros
+from noonmark.core.values import dataclass
 
 CORE_NAMES = ("job", "business_date", "scheduled_for", "occurrence", "subject", "worker")
 NAMESPACES = ("subject", "params", "event")

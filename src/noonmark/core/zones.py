@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import zoneinfo
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -18,6 +17,7 @@ from zoneinfo import ZoneInfo
 import tzdata
 
 from noonmark.core.model import DAY, SECOND, Micros
+from noonmark.core.values import dataclass
 
 # The host's zone files may be older than a neighbour's: two replicas, two instants.  Named as a path, the package's
 # files are found without importlib.resources, which alone would cost a command line 25 ms.

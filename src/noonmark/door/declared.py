@@ -11,13 +11,13 @@ import dataclasses
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Required, TypeAlias, TypedDict
 
 from noonmark.core import model
 from noonmark.core.params import Signature
 from noonmark.core.urls import LOCK_KINDS
+from noonmark.core.values import dataclass
 from noonmark.rules import checks, parts
 from noonmark.rules.problems import Place, Problem, ProblemList
 from noonmark.rules.tree import nearest

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from noonmark.core import model, rollback, series
 from noonmark.core.decide import decide
+from noonmark.core.moments import Moment
 from noonmark.core.stored import object_of
 from noonmark.door.views import Evaluation, occurrence_view
 from noonmark.ports.store import Store
@@ -15,14 +16,21 @@ ROUNDS = 10
 """A decision asks at most once per check; more rounds than checks would be a fault."""
 
 
-def evaluate(store: Store, job: model.Job, now: model.Micros, subject: str = "") -> Evaluation:
-    """Decide about the last due moment of the job, or the next one where none was due yet, as of ``now``.
+def evaluate(
+    store: Store, job: model.Job, now: model.Micros, subject: str = "", *, supposed: bool = False
+) -> Evaluation:
+    """Decide about the last due moment of the job as of ``now``, or where none was due yet about the next one, as of then.
+
+    A moment from before the rule was in force was never due; only of a ``supposed`` time is it said what would have come
+    of it.
 
     Raises:
         ValueError: the job has no moments by itself (event, manual) and no stored occurrence, or no such subject.
     """
-    row = _row(store, job, now, subject)
-    decision = _decide(store, job, row, now) if row.state in model.OPEN_STATES else _as_ended(row)
+    row = _row(store, job, now, subject, supposed=supposed)
+    decision = (
+        _decide(store, job, row, max(now, row.scheduled_for)) if row.state in model.OPEN_STATES else _as_ended(row)
+    )
     return Evaluation(occurrence=occurrence_view(row, job.tz), decision=decision, zone=job.tz)
 
 
@@ -49,28 +57,38 @@ def _as_ended(row: model.Occurrence) -> model.Decision:
     return model.Decision(verdict=verdict, event=event, code=row.code or "key_held", detail=object_of(row.detail))
 
 
-def _row(store: Store, job: model.Job, now: model.Micros, subject: str) -> model.Occurrence:
+def _row(store: Store, job: model.Job, now: model.Micros, subject: str, *, supposed: bool) -> model.Occurrence:
     names = [name for name, _ in series.subjects(job)]
     if subject and subject not in names:
         raise ValueError(f"{job.name} has no subject {subject!r}; it has {', '.join(names)}")
     chosen = subject or names[0]
-    moment = None
-    if job.is_series:
-        moment = series.previous_moment(job, now + 1) or series.next_moment(job, now)
+    rows = store.jobs([job.name])
+    moment = series.previous_moment(job, now + 1) if job.is_series else None
+    stored = _stored(store, job, chosen, moment)
+    if stored is None and job.is_series and not (supposed and moment):
+        began = rows[0].effective_at if rows else now
+        if moment is None or moment.at <= began:
+            moment = series.next_moment(job, now)
+            stored = _stored(store, job, chosen, moment)
+    if stored is not None:
+        return stored
     if moment is None:
-        stored = store.occurrences(model.Query(job=job.name, subject=chosen, limit=1))
-        if not stored:
+        newest = store.occurrences(model.Query(job=job.name, subject=chosen, limit=1))
+        if not newest:
             raise ValueError(
                 f"{job.name} has no occurrence to decide about: nothing is stored and nothing is scheduled"
             )
-        return stored[0]
-    stored = store.occurrences(model.Query(job=job.name, subject=chosen, identity=moment.identity, limit=1))
-    if stored:
-        return stored[0]
+        return newest[0]
     params = dict(dict(series.subjects(job))[chosen])
-    rows = store.jobs([job.name])
     new = series.row_for_moment(job, moment, revision=rows[0].revision if rows else 0, subject=chosen, params=params)
     return as_row(new, now)
+
+
+def _stored(store: Store, job: model.Job, subject: str, moment: Moment | None) -> model.Occurrence | None:
+    if moment is None:
+        return None
+    found = store.occurrences(model.Query(job=job.name, subject=subject, identity=moment.identity, limit=1))
+    return found[0] if found else None
 
 
 def as_row(new: model.NewOccurrence, now: model.Micros) -> model.Occurrence:

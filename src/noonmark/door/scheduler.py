@@ -292,7 +292,7 @@ class Scheduler(Acts):
 
         job = self.job_named(name)
         now = self._asked.now() if at is None else times.from_datetime(at)
-        return evaluate(self._asked, job, now, subject)
+        return evaluate(self._asked, job, now, subject, supposed=at is not None)
 
     # -- working ------------------------------------------------------------------------------------
 

@@ -6,12 +6,12 @@ Rule of the file: a view is a copy; changing the store goes through the schedule
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from noonmark.core import model, reasons, times
 from noonmark.core.stored import object_of, value_of
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

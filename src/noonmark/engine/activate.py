@@ -35,7 +35,7 @@ from noonmark.core.model import (
 )
 from noonmark.core.series import frontier_rows, subjects
 from noonmark.engine.leaving import Left, left_behind
-from noonmark.engine.passing import free_frontier
+from noonmark.engine.passing import moved_on, next_frontier
 from noonmark.ports.store import Store
 
 BATCH = 500
@@ -111,7 +111,7 @@ def end(store: Store, name: str, *, actor: str, reason: str) -> Acted:
         rows = store.jobs([name])
         left = left_behind(store, rows, until).get(name, Left())
         if left.is_part:
-            store.activate(secrets.token_hex(8), [_part(rows[0], left)], actor=actor)
+            store.activate(secrets.token_hex(8), [left.part(rows[0])], actor=actor)
             continue
         act = Act(
             kind="end_job",
@@ -146,22 +146,19 @@ def raise_frontiers(store: Store, jobs: Sequence[tuple[Job, JobRow]], *, worker:
 
 
 def _missing(store: Store, job: Job, row: JobRow, worker: str) -> Activation | None:
-    own = worker if job.scope == "each_worker" else ""
     open_rows = store.occurrences(Query(job=job.name, frontier_only=True, open_only=True, limit=10_000))
     # A worker's row of an older revision is no frontier of this one: it meets this one when its successor is raised.
     there = {(found.subject, found.worker) for found in open_rows if not found.worker or found.revision >= row.revision}
-    if there.issuperset(_frontiers_of(job, worker)):
-        return None
-    newest = _newest(store, job, own, row.revision)
-    floor = store.now() if own and newest is None else row.effective_at  # a worker's series begins with the worker
-    after = max(floor, newest or floor)
-    wanted = frontier_rows(job, after, revision=row.revision, worker=own)
-    lacking = [new for new in wanted if (new.subject, new.worker) not in there]
-    # Behind a moment that an import or a person brought in there may be some that nobody knows: none is left out.
-    frontiers = tuple(new for each in lacking if (new := free_frontier(store, job, each)) is not None)
-    if not frontiers:
-        return None
-    return _change(job, row.digest, row.revision, row.effective_at, frontiers, rule=row.rule)
+    lacking = [each for each in _frontiers_of(job, worker) if each not in there]
+    frontiers: list[NewOccurrence] = []
+    for subject, own in lacking:
+        newest = _newest(store, job.name, subject, row.revision)
+        if newest is None:
+            newest = store.now() if own else 0  # a worker's series begins with the worker
+        # Behind a moment that an import or a person brought in there may be some that nobody knows: none is left out.
+        after = max(row.effective_at, newest)
+        frontiers += next_frontier(store, job, row, after, subject=subject, worker=own)
+    return moved_on(row, frontiers=tuple(frontiers)) if frontiers else None
 
 
 def _frontiers_of(job: Job, worker: str) -> list[tuple[str, str]]:
@@ -171,9 +168,9 @@ def _frontiers_of(job: Job, worker: str) -> list[tuple[str, str]]:
     return [(subject, "") for subject, _ in subjects(job)]
 
 
-def _newest(store: Store, job: Job, worker: str, revision: int) -> Micros | None:
-    """Return how far the series went by itself; what an import made belongs to no revision of the rule."""
-    query = Query(job=job.name, subject=worker or None, limit=20)
+def _newest(store: Store, name: str, subject: str, revision: int) -> Micros | None:
+    """Return how far a series went by itself; what an import made belongs to no revision of the rule."""
+    query = Query(job=name, subject=subject, limit=20)
     while page := store.occurrences(query):
         moments = [
             found.range_until or found.scheduled_for
@@ -182,7 +179,7 @@ def _newest(store: Store, job: Job, worker: str, revision: int) -> Micros | None
             and found.revision
             and not (found.worker and found.frontier and found.revision < revision)
         ]
-        if moments or len(page) < query.limit or worker:
+        if moments or len(page) < query.limit:
             return max(moments, default=None)
         query = replace(query, scheduled_until=page[-1].scheduled_for, limit=BATCH)
     return None
@@ -199,7 +196,7 @@ def _activation(
     revision = row.revision if row is not None else 0
     left = left_by.get(job.name, Left())
     if row is not None and left.is_part:
-        return _part(row, left)
+        return left.part(row)
     revision += 1
     if job.scope == "each_worker":  # a new worker brings its own; those at work already go on without a gap
         workers = sorted({found.worker for found in own})
@@ -211,9 +208,17 @@ def _activation(
         frontiers = frontier_rows(job, effective_at, revision=revision)
         passed_by = {each.occurrence_id for each in left.passed}
         over = tuple(_superseded(found, revision) for found in own if found.id not in passed_by)
-    change = _change(job, mark, revision - 1, effective_at, frontiers if job.is_series else ())
-    passed = (*left.passed, *over)
-    return replace(change, passed=passed, adds=left.adds) if passed else change
+    return Activation(
+        name=job.name,
+        rule=rule_text(job),
+        digest=mark,
+        expected_revision=revision - 1,
+        effective_at=effective_at,
+        frontiers=frontiers if job.is_series else (),
+        event=job.trigger.name if isinstance(job.trigger, OnEvent) else "",
+        passed=(*left.passed, *over),
+        adds=left.adds,
+    )
 
 
 def _own(store: Store, job: Job, row: JobRow | None) -> list[Occurrence]:
@@ -232,40 +237,6 @@ def _superseded(row: Occurrence, revision: int) -> Passed:
         verdict=Verdict.SKIP_SUPERSEDED,
         code="revision_superseded",
         detail=json.dumps({"revision": revision}),
-    )
-
-
-def _part(row: JobRow, left: Left) -> Activation:
-    """Return a step on the way: the rule stays, its frontier moves on."""
-    return Activation(
-        name=row.name,
-        rule=row.rule,
-        digest=row.digest,
-        expected_revision=row.revision,
-        effective_at=row.effective_at,
-        event=row.event,
-        passed=left.passed,
-        adds=left.adds,
-    )
-
-
-def _change(
-    job: Job,
-    mark: str,
-    revision: int,
-    effective_at: Micros,
-    frontiers: tuple[NewOccurrence, ...],
-    *,
-    rule: str | None = None,
-) -> Activation:
-    return Activation(
-        name=job.name,
-        rule=rule_text(job) if rule is None else rule,
-        digest=mark,
-        expected_revision=revision,
-        effective_at=effective_at,
-        frontiers=frontiers,
-        event=job.trigger.name if isinstance(job.trigger, OnEvent) else "",
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from noonmark.core import rollback
 from noonmark.core.model import MINUTE, SECOND, Decision, Event, Fact, JobRow, Micros, Occurrence, Verdict
+from noonmark.engine.runs import named
 
 NO_HANDLER_RECHECK: Micros = 15 * SECOND
 ENDED_RECHECK: Micros = MINUTE
@@ -50,7 +51,7 @@ def broken(error: Exception, now: Micros) -> Decision:
         verdict=Verdict.SKIP_LEASE,
         event=Event.PARK,
         code="rule_unreadable",
-        detail={"error": f"{type(error).__name__}: {error}"[:300]},
+        detail={"error": named(error)},
         recheck_at=now + NO_HANDLER_RECHECK,
     )
 

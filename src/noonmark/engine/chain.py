@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from noonmark.core import rollback
+from noonmark.core import receipts, rollback
 from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo, changed
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Receipt, Serving
 from noonmark.engine import witnessing
@@ -214,7 +214,7 @@ class ChainedStore:
             writer=receipt.writer,
             seq=receipt.seq + 1,
             before=receipt.hash,
-            hash=rollback.hash_of(receipt.hash, request_id, items),
+            hash=receipts.hash_of(receipt.hash, request_id, items),
             serving=self._identity,
         )
         self._sent[request_id] = link
@@ -392,7 +392,7 @@ class ChainedStore:
             return True
         self._asked_at = boot
         now = self._store_now()
-        if now < self._serving.since + self._ttl and rollback.unproved(
+        if now < self._serving.since + self._ttl and receipts.unproved(
             self._guard.writers(), self._store.workers(), self._serving, now
         ):
             return True

@@ -13,7 +13,6 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -21,6 +20,7 @@ from noonmark.core.codec import storable
 from noonmark.core.decide import LATE_AFTER
 from noonmark.core.model import PAYLOAD_LIMIT, SECOND, Micros
 from noonmark.core.times import to_datetime
+from noonmark.core.values import dataclass
 from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost
 from noonmark.engine.points import Point, reach
 

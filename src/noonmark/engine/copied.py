@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noonmark.core.model import Fact, Micros
 from noonmark.core.times import to_datetime
+from noonmark.core.values import dataclass
 from noonmark.ports.archive import Record
 from noonmark.ports.store import Store
 

@@ -14,10 +14,10 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TextIO
 
 from noonmark.core.model import INDEX_LIMIT, KEY_LIMIT, NAME_LIMIT, Micros, Origin
+from noonmark.core.values import dataclass
 
 VERSION = 1
 LINE_LIMIT = 64 * 1024

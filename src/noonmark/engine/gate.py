@@ -19,10 +19,10 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from noonmark.core.model import MINUTE, SECOND, Micros
+from noonmark.core.values import dataclass
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.points import Point, reach
 from noonmark.engine.signals import Observer, StoreAway, StoreBack, tell

@@ -13,12 +13,12 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 from noonmark.core import releasing, series
 from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING
 from noonmark.core.model import DAY, Act, Job, JobRow, Micros, NewOccurrence, Occurrence, Origin, Query, State
+from noonmark.core.values import dataclass
 from noonmark.engine import passing
 from noonmark.engine.exports import SUCCESS, Outcome
 from noonmark.ports.store import Store

@@ -12,7 +12,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from noonmark.core.model import FAR, SECOND, Micros, Occurrence, Renewal, WorkerInfo, changed
 from noonmark.engine.gate import REMEMBERED, Away
@@ -35,6 +36,7 @@ class Book:
 
     def __init__(self) -> None:
         self._runs: dict[int, Run] = {}
+        self._late: dict[int, Run] = {}
 
     def hold(self, run: Run) -> None:
         """Begin to renew a lease."""
@@ -50,9 +52,18 @@ class Book:
         return self._runs.get(occurrence_id)
 
     def row_of(self, occurrence_id: int) -> Occurrence | None:
-        """Return the row of a held run."""
-        run = self._runs.get(occurrence_id)
+        """Return the row of a run that is held, or that reports late."""
+        run = self._late.get(occurrence_id) or self._runs.get(occurrence_id)
         return None if run is None else run.row
+
+    @contextmanager
+    def reporting(self, runs: Iterable[Run]) -> Iterator[None]:
+        """Know the rows of runs that were dropped long ago while what they report is offered to the store."""
+        self._late = {run.row.id: run for run in runs}
+        try:
+            yield
+        finally:
+            self._late = {}
 
     def all(self) -> list[Run]:
         """Return every held run, at one instant."""

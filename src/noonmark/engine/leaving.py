@@ -9,15 +9,16 @@ can refuse a derivation that is out of date.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noonmark.core import catchup
-from noonmark.core.codec import checks_to_json, job_from_text
-from noonmark.core.model import Decision, Job, JobRow, Micros, NewOccurrence, Occurrence, Passed, Query
+from noonmark.core.codec import job_from_text
+from noonmark.core.model import Activation, Job, JobRow, Micros, NewOccurrence, Occurrence, Passed, Query
 from noonmark.core.stored import RuleUnreadable
+from noonmark.core.values import dataclass
+from noonmark.engine.passing import moved_on, next_frontier, passed_of
 from noonmark.ports.store import Store
 
 PAGE = 1000
@@ -28,11 +29,19 @@ _LOG = logging.getLogger("noonmark.engine")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """What one rule leaves behind; ``is_part`` says that it is too much for one transaction, and more is to follow."""
+    """What one rule leaves behind; ``is_part`` says that it is too much for one transaction, and more is to follow.
+
+    ``goes_on``: of a part, the frontiers of those series that are through; the rule is still theirs until the last part.
+    """
 
     passed: tuple[Passed, ...] = ()
     adds: tuple[NewOccurrence, ...] = ()
     is_part: bool = False
+    goes_on: tuple[NewOccurrence, ...] = ()
+
+    def part(self, row: JobRow) -> Activation:
+        """Return the step of a way that is too long for one: the rule stays, its series move on."""
+        return moved_on(row, passed=self.passed, adds=self.adds, frontiers=self.goes_on)
 
 
 def left_behind(store: Store, rows: Iterable[JobRow], until: Micros, *, limit: int | None = None) -> dict[str, Left]:
@@ -54,7 +63,7 @@ def left_behind(store: Store, rows: Iterable[JobRow], until: Micros, *, limit: i
     for name, frontiers in overdue.items():
         job = _read(ruled[name])
         if job is not None and job.is_series:
-            found[name] = _leave(job, ruled[name], frontiers, until, limit or catchup.RANGE_COUNT_LIMIT)
+            found[name] = _leave(store, job, ruled[name], frontiers, until, limit or catchup.RANGE_COUNT_LIMIT)
     return found
 
 
@@ -73,9 +82,10 @@ def _overdue(store: Store, names: Collection[str], until: Micros) -> Iterator[Oc
             after = page[-1].id
 
 
-def _leave(job: Job, known: JobRow, frontiers: Iterable[Occurrence], until: Micros, limit: int) -> Left:
+def _leave(store: Store, job: Job, known: JobRow, frontiers: Iterable[Occurrence], until: Micros, limit: int) -> Left:
     passed: list[Passed] = []
     adds: list[NewOccurrence] = []
+    through: list[Occurrence] = []
     is_part = False
     for row in frontiers:
         if is_part := len(adds) >= limit:
@@ -83,23 +93,17 @@ def _leave(job: Job, known: JobRow, frontiers: Iterable[Occurrence], until: Micr
         step = catchup.leave(job, row, until, revision=known.revision, limit=limit - len(adds))
         passed.append(passed_of(row, step.decision))
         adds += step.adds
-        if is_part := any(new.frontier for new in step.adds):
-            break
-    return Left(passed=tuple(passed), adds=tuple(adds), is_part=is_part)
-
-
-def passed_of(row: Occurrence, decision: Decision | None) -> Passed:
-    """Return what becomes of a frontier row that is left: it ends by the decision, or (None) is still wanted."""
-    if decision is None:
-        return Passed(occurrence_id=row.id, fence=row.fence)
-    return Passed(
-        occurrence_id=row.id,
-        fence=row.fence,
-        verdict=decision.verdict,
-        code=decision.code,
-        detail=json.dumps(dict(decision.detail), ensure_ascii=False),
-        checks=checks_to_json(decision.checks),
+        if any(new.frontier for new in step.adds):
+            is_part = True
+        else:
+            through.append(row)
+    # The next part is of a later instant: what comes due until then is lost for a series that has no frontier.
+    goes_on = tuple(
+        new
+        for row in (through if is_part else ())
+        for new in next_frontier(store, job, known, until, subject=row.subject, worker=row.worker)
     )
+    return Left(passed=tuple(passed), adds=tuple(adds), is_part=is_part, goes_on=goes_on)
 
 
 def _read(row: JobRow) -> Job | None:

@@ -12,40 +12,32 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.core import catchup, lapsed, rollback
-from noonmark.core.codec import checks_to_json
-from noonmark.core.conditions import lock_fact, lock_name
-from noonmark.core.decide import cancelled, decide, slot_name
-from noonmark.core.escalate import alerts_for
+from noonmark.core.conditions import lock_name
+from noonmark.core.decide import cancelled, decide
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import (
     SECOND,
-    AlertWrite,
     Decision,
     Event,
     Fact,
-    Gates,
     Job,
-    JobRow,
     Micros,
-    NewOccurrence,
     Occurrence,
     Query,
     Settled,
-    Settlement,
     State,
     Verdict,
     changed,
 )
 from noonmark.engine import aside
 from noonmark.engine.alerts import say_alerts, say_decision
+from noonmark.engine.cases import STARTS, Case
 from noonmark.engine.gate import Gate
-from noonmark.engine.joblocks import Hold, JobLocks
+from noonmark.engine.joblocks import JobLocks
 from noonmark.engine.points import Point, reach
-from noonmark.engine.registry import Handler
 from noonmark.engine.rules import Rules, pause_fact
 from noonmark.engine.runs import Run
 from noonmark.engine.signals import Decided, Observer, Refused, tell
@@ -55,30 +47,7 @@ ROUNDS = 5
 """How often one row is decided anew within one look before it is put aside for a second."""
 HANDED_ON_RECHECK: Micros = SECOND // 4
 """Where another living worker can run the job, it must not wait long for that worker's turn."""
-_ENDS = frozenset({Event.MISS, Event.FAIL_MANUAL, Event.CANCEL})
-_STARTS = frozenset({Event.START, Event.TAKEOVER})
 _LOG = logging.getLogger("noonmark.engine")
-
-
-@dataclass(slots=True, kw_only=True)
-class Case:
-    """One looked row on its way to an outcome."""
-
-    row: Occurrence
-    job: Job | None = None
-    job_row: JobRow | None = None
-    handler: Handler | None = None
-    adds: tuple[NewOccurrence, ...] = ()
-    fixed: Decision | None = None  # decided before ``decide``: catch-up, lapsed, nothing to run
-    decision: Decision | None = None
-    asked: Micros = 0  # boot clock, of the settlement that may start it
-    hold: Hold | None = None  # the job's outside lock, while this look has it
-    known: dict[str, Fact] = field(default_factory=dict)
-
-    @property
-    def lock_fact(self) -> str:
-        """The fact that stands for the job's outside lock, "" when it has none."""
-        return "" if self.job is None else lock_fact(self.job, self.row)
 
 
 class Looker:
@@ -227,7 +196,7 @@ class Looker:
             case.row, case.job, case.job_row, case.handler = fresh.row, fresh.job, fresh.job_row, fresh.handler
             case.known = {}
             await self._prepare(case)
-            if put_aside and (case.fixed is None or case.fixed.event in _STARTS):
+            if put_aside and (case.fixed is None or case.fixed.event in STARTS):
                 case.fixed = Decision(
                     verdict=Verdict.SKIP_LEASE,
                     event=Event.PARK,
@@ -290,7 +259,7 @@ class Looker:
     def _adapt(self, case: Case, decision: Decision) -> Decision:
         """Fit the verdict to what this worker and this row can do."""
         assert case.job is not None
-        if decision.event in _STARTS and case.handler is None:
+        if decision.event in STARTS and case.handler is None:
             recheck = HANDED_ON_RECHECK if case.row.job in self._elsewhere else aside.NO_HANDLER_RECHECK
             return aside.parked(decision, "handler_missing", {"job": case.row.job}, self._now() + recheck)
         if decision.event is Event.SKIP and next_state(case.row.state, Event.SKIP) is None:
@@ -325,73 +294,18 @@ class Looker:
         items = []
         for case in cases:
             case.asked = asked
-            if case.fixed is not None and case.decision is not None and case.decision.event in _STARTS:
+            if case.fixed is not None and case.decision is not None and case.decision.event in STARTS:
                 case.decision = self._adapt(case, case.decision)
-            items.append(self._settlement(case))
+            items.append(case.settlement())
         return await self._gate.call(self._store.settle, secrets.token_hex(8), self._worker, items)
-
-    def _settlement(self, case: Case) -> Settlement:
-        decision, row = case.decision, case.row
-        assert decision is not None
-        seen = aside.seen_by(decision, row, case.known.get(rollback.FACT))
-        gates = None
-        if case.job is not None and case.job_row is not None:
-            starts = decision.event in _STARTS
-            gates = Gates(
-                revision=case.job_row.revision,
-                pause_version=case.job_row.pause_version,
-                facts={name: version for name, version in seen.items() if not starts or not name.startswith("pause:")},
-                slot=slot_name(case.job, row) if starts and case.job.skips_overlap else "",
-            )
-        elif seen:  # nothing can be decided here about a row of a lost range
-            gates = Gates(revision=row.revision, facts=seen)
-        return Settlement(
-            occurrence_id=row.id,
-            fence=row.fence,
-            event=decision.event,
-            due_at=decision.recheck_at,
-            lease=case.job.lease if case.job is not None else 0,
-            gates=gates,
-            verdict=decision.verdict,
-            code="started" if decision.code == "ready" else decision.code,
-            detail=aside.json_of(decision.detail),
-            checks=checks_to_json(decision.checks),
-            adds=case.adds,
-            alerts=self._alerts(case, decision),
-        )
-
-    def _alerts(self, case: Case, decision: Decision) -> tuple[AlertWrite, ...]:
-        if case.job is None or decision.event not in _ENDS:
-            return ()
-        return alerts_for(case.job, case.row, decision.event, decision.code, decision.detail)
 
     def _applied(self, case: Case, answer: Settled) -> list[Run]:
         row, decision, job = case.row, case.decision, case.job
         assert decision is not None
         if job is not None:
             say_decision(job, row, decision, self._worker)
-            say_alerts(self._alerts(case, decision), job, row)
+            say_alerts(case.alerts(), job, row)
         tell(self._observer, Decided(row=row, decision=decision))
-        if decision.event not in _STARTS or answer.state is not State.RUNNING:
+        if decision.event not in STARTS or answer.state is not State.RUNNING:
             return []
-        assert job is not None
-        assert case.handler is not None
-        now, fence = self._now(), answer.fence or row.fence
-        started = changed(
-            row,
-            state=State.RUNNING,
-            looking=False,
-            frontier=False,
-            claimed=True,
-            attempt=row.attempt + 1,
-            started_at=now,
-            first_started_at=row.first_started_at if row.first_started_at is not None else now,
-            fence=fence,
-            verdict=Verdict.SHOULD_RUN,
-            code="started",
-        )
-        run = Run(row=started, job=job, handler=case.handler, fence=fence, lease=job.lease, asked=case.asked)
-        if case.hold is not None:
-            run.lock_fence, case.hold.run, run.hold = case.hold.fence, run, case.hold
-            case.hold = None
-        return [run]
+        return [case.run(answer, self._now())]

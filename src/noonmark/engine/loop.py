@@ -21,12 +21,10 @@ from noonmark.core.model import (
     LOOK_LEASE,
     SECOND,
     Micros,
-    Occurrence,
     Taken,
     WorkerInfo,
 )
-from noonmark.engine.activate import put_in_force
-from noonmark.engine.alerts import say_start
+from noonmark.engine.adopting import Adopter
 from noonmark.engine.chain import ChainedStore
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.executor import Executor, Inbox
@@ -34,6 +32,7 @@ from noonmark.engine.farewell import Farewell
 from noonmark.engine.frontiers import Watchdog
 from noonmark.engine.gate import Gate
 from noonmark.engine.joblocks import Hold, JobLocks
+from noonmark.engine.launching import Launcher
 from noonmark.engine.leases import Book, Duty
 from noonmark.engine.look import Looker
 from noonmark.engine.outages import Outages
@@ -44,8 +43,7 @@ from noonmark.engine.registry import Registry
 from noonmark.engine.roster import Roster
 from noonmark.engine.rules import Rules
 from noonmark.engine.runs import Finish, Run
-from noonmark.engine.signals import Observer, Started, Stopped, tell
-from noonmark.engine.starting import handed_back, started
+from noonmark.engine.signals import Observer, Stopped, tell
 from noonmark.engine.statefolder import StateFolder
 from noonmark.engine.tending import Tender
 from noonmark.ports.clock import Clock
@@ -84,12 +82,10 @@ class Engine:
         )
         self._store = store = cast("Store", self.chain)
         self._gate = gate
-        self._registry = registry
         self._clock = clock
         self._worker = info.id
         self._concurrency = concurrency
         self._observer = observer
-        self._zone = zone
         self._expect_renewal = expect_renewal
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pace = Pace(clock, dice, lambda: Capability.NOTIFY in store.capabilities, observer)
@@ -118,6 +114,8 @@ class Engine:
         self._farewell = Farewell(gate, self.duty, self._roster, self.inbox, self._recorder, clock, grace=30 * SECOND)
         self._outages = Outages(store, gate, self.duty, worker=self._worker, to_store=lambda at: self._offset + at)
         self._watchdog = Watchdog(store, gate, self.rules, registry, worker=self._worker)
+        self._adopter = self._make_adopter(registry)
+        self._launcher = self._make_launcher(zone)
         self._tender = Tender(gate, self.chain, self._watchdog, self._outages, self._pace, self._guarded, heartbeat_ttl)
 
     def _make_looker(self, is_alive: Callable[[Any, Micros], bool | None]) -> Looker:
@@ -131,6 +129,36 @@ class Engine:
             is_alive=is_alive,
             locks=self.locks,
             has_run=self.chain.has_run,
+            observer=self._observer,
+        )
+
+    def _make_adopter(self, registry: Registry) -> Adopter:
+        return Adopter(
+            self._store,
+            self._gate,
+            self.chain,
+            self.rules,
+            registry,
+            self._watchdog,
+            worker=self._worker,
+            version=self._rules_version,
+        )
+
+    def _make_launcher(self, zone: str) -> Launcher:
+        return Launcher(
+            self._store,
+            self._gate,
+            self.rules,
+            self.book,
+            self._roster,
+            self.locks,
+            clock=self._clock,
+            worker=self._worker,
+            store_now=self.store_now,
+            has_run=self.chain.has_run,
+            expect_renewal=self._expect_renewal,
+            lock_lost=self._lost_lock,
+            zone=zone,
             observer=self._observer,
         )
 
@@ -221,7 +249,7 @@ class Engine:
         self._reckon(await self._gate.call(self.duty.beat))
         self._expect_renewal(self.duty.beat_at)
         reach(Point.HEARD_OF)
-        await self._declare()
+        await self._adopter.declare()
         _LOG.info("worker %s runs %d jobs, %d at once", self._worker, len(self.rules.runnable), self._concurrency)
 
     async def _begin_anew(self) -> None:
@@ -229,21 +257,7 @@ class Engine:
         self._roster.disown()
         self.chain.came_to_another()
         self._reckon(await self._gate.call(self.duty.beat))
-        await self._declare()
-
-    async def _declare(self) -> None:
-        self.chain.came_back_older()
-        declared = await self._gate.call(put_in_force, self._store, list(self._registry.jobs()), actor=self._worker)
-        self.rules.trust(row for row, is_ours in declared if is_ours)
-        reach(Point.RULES_IN_FORCE)
-        # A take of no row tells the version.  Read before the rules it can only be too old; then they are read again.
-        asked = await self._take(0)
-        await self._load_rules(asked.rules_version)
-        await self._watchdog.check_all()
-
-    async def _load_rules(self, version: int) -> None:
-        self.rules.lost_until = await self._gate.call(self.chain.recall)
-        self.rules.load(await self._gate.call(self._store.jobs), version)
+        await self._adopter.declare()
 
     # -- taking ---------------------------------------------------------------------------------------
 
@@ -279,16 +293,16 @@ class Engine:
             await self._begin_anew()
             return received
         if self.chain.came_back_older():
-            await self._declare()  # an older store may have older rules, and series that had moved on
+            await self._adopter.declare()  # an older store may have older rules, and series that had moved on
         if self.duty.came_back():
             await self._watchdog.check_own()  # others may have taken us for gone and ended our own series
         if taken.rules_version != self.rules.version:
-            await self._adopt_rules(taken.rules_version)
+            await self._adopter.adopt(taken.rules_version)
         started = [row for row in taken.rows if not row.looking]
         if started:
-            await self._start_taken(started, asked, taken.now)
+            await self._launcher.start_taken(started, asked, taken.now)
         if len(started) < len(taken.rows):
-            await self._launch(await self._looker.look([row for row in taken.rows if row.looking]))
+            await self._launcher.launch(await self._looker.look([row for row in taken.rows if row.looking]))
         await self._outages.write_down()
         return self._pace.next_round(taken, received)
 
@@ -306,61 +320,12 @@ class Engine:
 
         return await self._gate.call(take)
 
+    async def _rules_version(self) -> int:
+        return (await self._take(0)).rules_version  # of no row, but with what a take proves
+
     def _reckon(self, store_now: Micros) -> None:
         """Remember the store's time.  It was read before it reached us, so reckoning from now is never ahead of it."""
         self._offset = store_now - self._clock.boot()
-
-    async def _adopt_rules(self, version: int) -> None:
-        await self._load_rules(version)
-        reach(Point.RULE_CHANGED)
-        if any(self.rules.row(job.name) is None for job in self._registry.jobs()):
-            await self._declare()  # nobody takes a row away but who empties the store
-            return
-        await self._watchdog.check_own()
-
-    async def _start_taken(self, rows: Sequence[Occurrence], asked: Micros, now: Micros) -> None:
-        runs, orphans, ran = started(rows, self.rules, asked=asked, now=now, has_run=self.chain.has_run)
-        await self._launch(runs)
-        if orphans:
-            await self._hand_back(orphans, self.store_now() + 15 * SECOND, "handler_missing")
-        if ran:
-            await self._hand_back(ran, self.store_now(), "held_rollback")  # a look holds it, or finds it released
-
-    async def _hand_back(self, rows: Sequence[Occurrence], due_at: Micros, code: str) -> None:
-        items = [handed_back(row, due_at, code) for row in rows]
-        await self._gate.call(self._store.settle, secrets.token_hex(8), self._worker, items)
-
-    async def _launch(self, runs: Sequence[Run]) -> None:
-        """Begin these runs; one whose lease was over before we heard of it may be another's, and is given back."""
-        now = self._clock.boot()
-        late = [run for run in runs if run.trust_until <= now]
-        self._begin_runs([run for run in runs if run.trust_until > now])
-        if late:
-            for run in late:
-                if run.hold is not None:
-                    self.locks.free(run.hold)
-            await self._hand_back([run.row for run in late], self.store_now(), "handed_back")
-
-    def _begin_runs(self, runs: Sequence[Run]) -> None:
-        """Hold the leases, say so, hand over."""
-        if not runs:
-            return
-        now = self.store_now()
-        try:
-            for run in runs:
-                self.book.hold(run)
-                say_start(run.job, run.row, run.fence, now=now, system_zone=self._zone)
-                if self._observer is not None:
-                    tell(self._observer, Started(row=run.row, fence=run.fence))
-            self._expect_renewal(min(run.renew_at for run in runs))
-            reach(Point.RUN_BEGINS)
-            self._roster.begin(runs)
-        except Exception:
-            self._roster.forsake(runs)  # renewed but not at work, they would be nobody's for ever
-            raise
-        for run in runs:
-            if run.hold is not None and not run.hold.is_ours:  # lost while the start was being settled
-                self._lost_lock(run.hold)
 
     # -- settling -------------------------------------------------------------------------------------
 
@@ -370,11 +335,13 @@ class Engine:
             self._finished.clear()
             while batch := self.inbox.drain(BATCH):
                 was_full = self._roster.free() <= 0
-                ours = [finish for finish in batch if self._roster.end(finish)]
+                ours, late = self._roster.ended(batch)
                 if was_full:
                     self._pace.wake()  # slots are free before the outcomes are stored: take and settle overlap
                 if await self._record([finish for finish in ours if not finish.run.foreign]):
                     self._pace.wake()  # something of ours became due earlier than the loop knows
+                with self.book.reporting(finish.run for finish in late):
+                    await self._record(late)
                 for finish in ours:
                     self.book.drop(finish.run)
                     if finish.run.hold is not None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from noonmark.core import releasing, rollback
 from noonmark.core.model import OPEN_STATES, Act, Occurrence, Query, State
 from noonmark.core.model.rollback import LET_RUN, Epoch, Writer
+from noonmark.core.values import dataclass
 from noonmark.ports.rollback import Guarded
 from noonmark.ports.store import Capability, Store
 
@@ -224,7 +225,7 @@ def _concerned(store: Store, epochs: Sequence[Epoch], job: str | None, *, as_don
 
 def _in_range(store: Store, epochs: Sequence[Epoch], job: str | None) -> Iterator[Occurrence]:
     """Yield every open row that may have run in a lost range, held by now or not yet looked at."""
-    return _open_rows(store, epochs, job, Epoch.holds)
+    return _open_rows(store, epochs, job, lambda epoch, row: epoch.holds(row) and not rollback.is_let_run(row, epoch))
 
 
 def _open_rows(

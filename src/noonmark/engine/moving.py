@@ -12,10 +12,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from noonmark.core.model import Micros
+from noonmark.core.values import dataclass
 from noonmark.engine.copied import counts_of, is_mark
 from noonmark.ports.archive import KINDS, Archive, Import, Page
 from noonmark.ports.store import Store

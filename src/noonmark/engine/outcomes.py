@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from noonmark.core.conditions import freed_fact, success_fact
 from noonmark.core.escalate import alerts_for
 from noonmark.core.model import AlertWrite, Event, FactWrite, Micros, Occurrence, Settlement, Verdict
 from noonmark.core.retry import after_failure
+from noonmark.core.values import dataclass
 from noonmark.engine.rules import Rules
 from noonmark.engine.runs import Finish, tail
 

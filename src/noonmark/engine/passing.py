@@ -8,13 +8,15 @@ Rule of the file: synchronous, as ``activate``; the store refuses what was deriv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable
 from dataclasses import replace
 
 from noonmark.core import catchup, series
-from noonmark.core.codec import job_from_text
+from noonmark.core.codec import checks_to_json, job_from_text
 from noonmark.core.model import (
     Activation,
+    Decision,
     Job,
     JobRow,
     Micros,
@@ -27,7 +29,6 @@ from noonmark.core.model import (
     Verdict,
 )
 from noonmark.core.stored import RuleUnreadable
-from noonmark.engine.leaving import passed_of
 from noonmark.ports.store import Store
 
 AT_ONCE = 500
@@ -106,7 +107,8 @@ def overtake(store: Store, frontier: Occurrence, request_id: str, *, actor: str)
         return False
     job, row = found
     gone = Passed(occurrence_id=frontier.id, fence=frontier.fence, verdict=Verdict.SKIP_SUPERSEDED, code=HALFWAY)
-    change = _change(row, (gone,), (), _next(store, job, row, frontier, frontier.scheduled_for))
+    following = next_frontier(store, job, row, frontier.scheduled_for, subject=frontier.subject)
+    change = moved_on(row, passed=(gone,), frontiers=following)
     store.activate(request_id, [change], actor=actor)
     (after,) = store.occurrences(Query(ids=(frontier.id,)))
     return not after.frontier
@@ -133,22 +135,67 @@ def pass_by(
         step = catchup.leave(job, frontier, until, revision=row.revision, limit=AT_ONCE)
         last = next((new for new in step.adds if new.frontier), None)  # a part of the way only
         adds = tuple(replace(new, frontier=False) for new in step.adds)
-        following = _next(store, job, row, frontier, until if last is None else last.scheduled_for - 1)
+        known_until = until if last is None else last.scheduled_for - 1
+        following = next_frontier(store, job, row, known_until, subject=subject)
         if following and last is not None and following[0].identity == last.identity:
             adds = adds[:-1]
-        change = _change(row, (passed_of(frontier, step.decision),), adds, following)
+        change = moved_on(row, passed=(passed_of(frontier, step.decision),), adds=adds, frontiers=following)
         store.activate(new_request(), [change], actor=actor)
 
 
-def _next(store: Store, job: Job, row: JobRow, frontier: Occurrence, after: Micros) -> tuple[NewOccurrence, ...]:
-    wanted = [new for new in series.frontier_rows(job, after, revision=row.revision) if new.subject == frontier.subject]
-    found = free_frontier(store, job, wanted[0]) if wanted else None
+def next_frontier(
+    store: Store, job: Job, row: JobRow, after: Micros, *, subject: str, worker: str = ""
+) -> tuple[NewOccurrence, ...]:
+    """Return the frontier row with which a series goes on, nothing behind its last moment.
+
+    Args:
+        job: the rule in force; a subject that it does not have any more has no next moment.
+        row: the job as it was read.
+        after: the last moment of which it is known what became, UTC microseconds.
+        subject, worker: whose series.
+    """
+    moment = series.next_moment(job, after)
+    if moment is None:
+        return ()
+    values = {subject: {}} if worker else dict(series.subjects(job))
+    if subject not in values:
+        return ()
+    new = series.row_for_moment(
+        job, moment, revision=row.revision, subject=subject, params=values[subject], worker=worker
+    )
+    found = free_frontier(store, job, new)
     return () if found is None else (found,)
 
 
-def _change(
-    row: JobRow, passed: tuple[Passed, ...], adds: Iterable[NewOccurrence], frontiers: tuple[NewOccurrence, ...]
+def passed_of(row: Occurrence, decision: Decision | None) -> Passed:
+    """Return what becomes of a frontier row that is left: it ends by the decision, or (None) is still wanted."""
+    if decision is None:
+        return Passed(occurrence_id=row.id, fence=row.fence)
+    return Passed(
+        occurrence_id=row.id,
+        fence=row.fence,
+        verdict=decision.verdict,
+        code=decision.code,
+        detail=json.dumps(dict(decision.detail), ensure_ascii=False),
+        checks=checks_to_json(decision.checks),
+    )
+
+
+def moved_on(
+    row: JobRow,
+    *,
+    passed: tuple[Passed, ...] = (),
+    adds: tuple[NewOccurrence, ...] = (),
+    frontiers: tuple[NewOccurrence, ...] = (),
 ) -> Activation:
+    """Return the activation by which a job's series moves on while its rule stays as it is.
+
+    Args:
+        row: the job as it was read; the store refuses the step where it changed meanwhile.
+        passed: what becomes of frontier rows that are left.
+        adds: rows and range records of what lies in between.
+        frontiers: where the series goes on.
+    """
     return Activation(
         name=row.name,
         rule=row.rule,
@@ -157,6 +204,6 @@ def _change(
         effective_at=row.effective_at,
         event=row.event,
         passed=passed,
-        adds=tuple(adds),
+        adds=adds,
         frontiers=frontiers,
     )

@@ -13,10 +13,10 @@ import importlib
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from noonmark.core.model import Job
+from noonmark.core.values import dataclass
 from noonmark.engine.context import Context, ContextSync
 from noonmark.engine.errors import NoSuchJob
 

@@ -1,7 +1,8 @@
 """The runs of this worker that occupy a slot, and the watch over them.
 
 Promises: a run whose trust or time is over is told to stop at that moment; one that does not stop is given up after a
-grace, so that it costs neither its slot nor its occurrence; what it still writes meets an old fence.
+grace, so that it costs neither its slot nor its occurrence; what it still writes meets an old fence, and its success
+is offered all the same, for the fence alone decides, and the journal keeps what was refused over a rollback.
 
 Rule of the file: belongs to the engine's loop, and to nobody else.
 """
@@ -79,6 +80,16 @@ class Roster:
         self._stray += run.abandoned
         self.active.pop(run, None)
         return True
+
+    def ended(self, batch: Iterable[Finish]) -> tuple[list[Finish], list[Finish]]:
+        """Give the slots back; return how our runs ended, and the successes of runs that had been given up."""
+        ours, late = [], []
+        for finish in batch:
+            if self.end(finish):
+                ours.append(finish)
+            elif finish.is_late_success:
+                late.append(finish)
+        return ours, late
 
     def stop(self, runs: Iterable[Run], reason: str, *, why: str = "", patience: Micros = STOP_GRACE) -> None:
         """Tell runs to stop: ``lost``, ``lock_lost``, ``timed_out``, ``cancelled`` or ``handed_back``.

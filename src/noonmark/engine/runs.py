@@ -116,6 +116,12 @@ class Finish:
         self.code = code
         self.detail = {name: storable(said) if isinstance(said, str) else said for name, said in (detail or {}).items()}
 
+    @property
+    def is_late_success(self) -> bool:
+        """True for the success of a run that lost its lease and was given up: nothing is on record of how it ended."""
+        run = self.run
+        return self.ok and run.abandoned and run.stop_reason == "lost" and not (run.saw_stop or run.foreign)
+
 
 def succeeded(run: Run, value: Any) -> Finish:
     """Report a success; a result that cannot be stored is left out and said so, for the work was done."""
@@ -140,7 +146,7 @@ def stored(run: Run, text: str) -> Finish:
 def failed(run: Run, error: BaseException) -> Finish:
     """Report a failure by the type of its error; the traceback is kept, its tail if it is long."""
     text = tail("".join(traceback.format_exception(error)))
-    detail = {"error": f"{type(error).__name__}: {error}"[:300]}
+    detail = {"error": named(error)}
     if isinstance(error, Retry):
         after = None if error.after is None else max(0, error.after // _MICROSECOND)
         return Finish(run, ok=False, error=text, retry_after=after, detail=detail)
@@ -151,6 +157,12 @@ def failed(run: Run, error: BaseException) -> Finish:
     if isinstance(error, LeaseLost):
         run.lost = True
     return Finish(run, ok=False, error=text, detail=detail)
+
+
+def named(error: BaseException, limit: int = 300) -> str:
+    """Return an error in one line: what kind it is of and, where it says anything, what it says."""
+    said = str(error)
+    return (f"{type(error).__name__}: {said}" if said else type(error).__name__)[:limit]
 
 
 def tail(text: str, limit: int = ERROR_LIMIT) -> str:

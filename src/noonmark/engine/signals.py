@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from noonmark.core.model import Decision, Event, Micros, Occurrence
+from noonmark.core.values import dataclass
 
 _LOG = logging.getLogger("noonmark.engine")
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
-from noonmark.core import rollback
+from noonmark.core import receipts
 from noonmark.core.model import FAR, Micros, Occurrence, Query
 from noonmark.core.model.rollback import Epoch, Receipt, Writer
-from noonmark.engine import statefolder
+from noonmark.core.values import dataclass
+from noonmark.engine import testimony
 from noonmark.engine.exports import SUCCESS
-from noonmark.engine.statefolder import Sought
+from noonmark.engine.testimony import Sought
 from noonmark.ports.rollback import Guarded
 from noonmark.ports.store import Capability, Store
 
@@ -94,7 +94,7 @@ def lost_successes(
     )
     for root in roots:
         try:
-            for told in statefolder.outcomes(root, store, on_damage, sought):
+            for told in testimony.outcomes(root, store, on_damage, sought):
                 if told["outcome"] == SUCCESS and told["key"] and _is_lost(told["at"], told.get("begun"), epochs):
                     _keep_last(found, told)
         except OSError:  # another user's folder: then less is known
@@ -114,7 +114,7 @@ def cancelled_again_open(
     name = cast("Guarded", store).store_id() if held and Capability.PROVES in store.capabilities else ""
     for root in roots if name else ():
         with contextlib.suppress(OSError):
-            for told in statefolder.outcomes(root, name, on_damage):
+            for told in testimony.outcomes(root, name, on_damage):
                 if told["key"] and _is_lost(told["at"], told.get("begun"), held):
                     name_of = str(told["job"]), str(told["key"])
                     last[name_of] = max(last.get(name_of, (0, "")), (told["at"], str(told["outcome"])))
@@ -189,17 +189,17 @@ def untold(roots: Iterable[Path], store: Store) -> Untold:
     guard = cast("Guarded", store)
     name = guard.store_id()
     # Before the store: what it acknowledges meanwhile is no loss.
-    receipts = [each for root in roots for each in statefolder.receipts(root, name)]
-    if not receipts:
+    kept = [each for root in roots for each in testimony.receipts(root, name)]
+    if not kept:
         return Untold()
     heads = {writer.id: writer for writer in guard.writers()}
     beats = {worker.id: worker.seen_at for worker in store.workers()}
     lost = [
         (writer, receipt)
-        for writer, receipt, _ in receipts
+        for writer, receipt, _ in kept
         if receipt is not None and _is_gone(receipt, name, heads.get(writer), beats.get(receipt.worker))
     ]
-    unreadable = [writer for writer, receipt, trouble in receipts if receipt is None and trouble]
+    unreadable = [writer for writer, receipt, trouble in kept if receipt is None and trouble]
     if not lost:
         return Untold(unreadable=tuple(unreadable))
     as_of = max(beats.values(), default=0)
@@ -207,7 +207,7 @@ def untold(roots: Iterable[Path], store: Store) -> Untold:
     writers, now = tuple(writer for writer, _ in lost), store.now()
     epoch = Epoch(
         number=0,
-        lost_from=min(map(rollback.survived_until, known)),
+        lost_from=min(map(receipts.survived_until, known)),
         lost_until=max(max(receipt.at, receipt.beat) for _, receipt in lost),
         detected_at=now,
         writers=writers,
@@ -218,11 +218,11 @@ def untold(roots: Iterable[Path], store: Store) -> Untold:
 def _is_gone(receipt: Receipt, store: str, head: Writer | None, beat: Micros | None) -> bool:
     if receipt.store != store or (head is not None and head.epoch > receipt.epoch):
         return False  # told by a proof already
-    return not rollback.is_there(receipt, _known(store, head, beat))
+    return not receipts.is_there(receipt, _known(store, head, beat))
 
 
-def _known(store: str, head: Writer | None, beat: Micros | None, as_of: Micros = 0) -> rollback.Known:
-    return rollback.Known(store=store, head=head, link=None, beat=beat, as_of=as_of, rollbacks=None, serving=None)
+def _known(store: str, head: Writer | None, beat: Micros | None, as_of: Micros = 0) -> receipts.Known:
+    return receipts.Known(store=store, head=head, link=None, beat=beat, as_of=as_of, rollbacks=None, serving=None)
 
 
 def remembered(
@@ -244,7 +244,7 @@ def remembered(
     last: Mapping[str, Any] | None = None
     for root in roots:
         with contextlib.suppress(OSError):
-            for told in statefolder.outcomes(root, store, on_damage, Sought(after=0, until=FAR, keys=frozenset({key}))):
+            for told in testimony.outcomes(root, store, on_damage, Sought(after=0, until=FAR, keys=frozenset({key}))):
                 if told["key"] == key and job in (None, told["job"]) and (last is None or last["at"] <= told["at"]):
                     last = told
     return last

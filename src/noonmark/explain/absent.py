@@ -5,10 +5,9 @@ Rule of the file: reads only; every answer is proved from revisions, the rule, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from noonmark.core import series
 from noonmark.core.model import Job, JobRow, Micros, Occurrence, Query, WorkerInfo
+from noonmark.core.values import dataclass
 from noonmark.explain.awake import asleep_at, awake_spans
 from noonmark.explain.describe import trigger_text
 from noonmark.explain.explanation import Telling

@@ -7,9 +7,9 @@ lived until it was last heard of, not until its heartbeat would have lapsed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from noonmark.core.model import Micros, WorkerInfo
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,8 @@ Fetch = Callable[[Collection[str]], Mapping[str, Fact]]
 
 def shown_checks(scene: Scene, replayed: Decision | None = None) -> tuple[Shown, ...]:
     """Return every check in its order: the schedule, what ``decide`` asked, and who holds the lease."""
+    if not scene.row.job:  # a key that was cancelled before anybody asked: no rule, so nothing was ever checked
+        return ()
     recorded = recorded_checks(scene)
     checks = recorded if recorded else (replayed.checks if replayed is not None else ())
     middle = tuple(_shown(check, scene.voice) for check in checks)

@@ -6,10 +6,10 @@ Rule of the file: pure.  It knows nothing of the ledger, so that the ledger can 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from noonmark.core import series
 from noonmark.core.model import Job, JobRow, Micros, WorkerInfo
+from noonmark.core.values import dataclass
 from noonmark.explain.awake import life
 from noonmark.explain.find import read_rule
 

@@ -6,7 +6,7 @@ Rule of the file: only frozen values, and the scene from which they are told.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from noonmark.core.model import (
@@ -22,6 +22,7 @@ from noonmark.core.model import (
 )
 from noonmark.core.model.rollback import Epoch
 from noonmark.core.stored import object_of
+from noonmark.core.values import dataclass
 from noonmark.engine.witnessing import Witnessed
 from noonmark.explain.outages import Outage
 from noonmark.explain.voice import Voice

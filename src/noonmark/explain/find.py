@@ -6,11 +6,12 @@ Rule of the file: reads only.  Nothing found is an answer (``NotFound``) that sa
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noonmark.core import codec, times
 from noonmark.core.model import DAY, FAR, MINUTE, SECOND, Job, JobRow, Micros, Occurrence, Query, Verdict
 from noonmark.core.told import Told
+from noonmark.core.values import dataclass
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
 from noonmark.ports.store import Store

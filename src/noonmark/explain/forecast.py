@@ -6,10 +6,10 @@ Rule of the file: pure; the rule and the time are arguments.  A forecast shows, 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from noonmark.core import phrasing, series, times
 from noonmark.core.model import Cron, Job, JobRow, Micros
+from noonmark.core.values import dataclass
 from noonmark.explain.voice import Voice
 
 

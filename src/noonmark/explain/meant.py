@@ -6,12 +6,12 @@ Rule of the file: pure; a time is read in the job's zone, and what the rule does
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date, timedelta
 
 from noonmark.core import keys, series, times
 from noonmark.core.model import FAR, MINUTE, SECOND, Job, Micros
 from noonmark.core.moments import Moment, moment_at
+from noonmark.core.values import dataclass
 from noonmark.explain.find import parse_at
 
 NAMED = 3

@@ -7,10 +7,10 @@ it, too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from noonmark.core.model import Micros, WorkerInfo
 from noonmark.core.outages import fact_name, spans
+from noonmark.core.values import dataclass
 from noonmark.ports.store import Store
 
 WORKERS_ASKED = 200

@@ -5,11 +5,10 @@ Rule of the file: an outcome is derived from the row and the time, never stored.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from noonmark.core.decide import LATE_AFTER
 from noonmark.core.model import MINUTE, Micros, Occurrence, State, Verdict
 from noonmark.core.releasing import is_let_be
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +44,8 @@ OUTCOMES: dict[str, Outcome] = {
 
 MISSED_VERDICTS = frozenset({Verdict.SKIP_WINDOW.value, Verdict.SKIP_EXPIRED.value})
 MISSED_CODES = frozenset({"window_closed", "limit_passed"})
+WORTH_SAYING = frozenset({"result_not_stored"})
+"""Reasons of a success that are told all the same: something of it is not there."""
 OVERDUE_AFTER: Micros = MINUTE
 """Due longer than this with a worker awake is a fault, not a wait: twice the longest default lease."""
 NOT_WAITING = frozenset({"started", "retried", "released", "restored_epoch", "handed_back"})

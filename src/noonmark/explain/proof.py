@@ -6,10 +6,11 @@ Rule of the file: values only; instants are UTC microseconds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from noonmark.core.model import Micros
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

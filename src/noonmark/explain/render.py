@@ -170,7 +170,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Told:
 def _headline(told: Explanation) -> Told:
     parts: list[str] = []
     if told.occurrence_id is not None:
-        parts.append(Told(f"{told.job} r{told.occurrence_id}"))
+        parts.append(Told(f"{told.job} r{told.occurrence_id}".lstrip()))
     if told.key:
         parts.append(message("head_key", told.lang, key=key_told(told.job, told.key)))
     if told.verdict:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from noonmark.core import rollback
 from noonmark.core.model import OPEN_STATES, Job, Micros, Occurrence, State, Story
-from noonmark.core.model.rollback import LET_RUN, Epoch
+from noonmark.core.model.rollback import Epoch
 from noonmark.engine.witnessing import Known, Witnessed
 from noonmark.explain.explanation import Scene
 
@@ -82,7 +83,8 @@ def untold(epochs: Sequence[Epoch], job: Job | None, row: Occurrence) -> tuple[s
             has_ended = row.state is not State.SUCCESS and (row.ended_at or 0) > epoch.lost_from
             return ("line_may_have_run", epoch) if has_ended else None
         is_to_be_held = job is not None and job.on_rollback == "hold" and not epoch.is_released(row.job)
-        if is_to_be_held and not row.holder and row.code not in LET_RUN | {"held_rollback"}:
+        is_held = row.code == rollback.HELD
+        if is_to_be_held and not row.holder and not is_held and not rollback.is_let_run(row, epoch):
             return "line_will_be_held", epoch
     return None
 

@@ -74,7 +74,7 @@ def report_text(report: Report, voice: Voice) -> Told:
             due=report.due,
             since=since,
             until=until,
-            jobs=len(report.by_job),
+            jobs=sum(1 for name in report.by_job if name),
             workers=workers,
             zone=voice.zone,
         )

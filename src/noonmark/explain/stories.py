@@ -26,7 +26,7 @@ from noonmark.explain.fragments import (
     who_and_why,
 )
 from noonmark.explain.losses import fence_lines, how_lost, loss_lines, process_lines
-from noonmark.explain.outcomes import OVERDUE_AFTER, lateness, outcome_of
+from noonmark.explain.outcomes import OVERDUE_AFTER, WORTH_SAYING, lateness, outcome_of
 
 ALL_IS_WELL = frozenset({"on_time", "caught_up", "taken_over", "marked_done", "handled", "running", "planned"})
 """Outcomes after which there is nothing to do."""
@@ -40,7 +40,9 @@ def tell(scene: Scene) -> Telling:
         sentence=telling.sentence,
         lines=telling.lines,
         code=telling.code or scene.row.code,
-        remedy="" if outcome in ALL_IS_WELL else telling.remedy or scene.voice.remedy(telling.code or scene.row.code),
+        remedy=""
+        if outcome in ALL_IS_WELL and scene.row.code not in WORTH_SAYING
+        else telling.remedy or scene.voice.remedy(telling.code or scene.row.code),
         outcome=telling.outcome or outcome,
     )
 

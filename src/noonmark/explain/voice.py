@@ -6,13 +6,13 @@ Rule of the file: formatting only.  Local times come from ``core/times.py``; not
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from noonmark.core import reasons, times
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros
 from noonmark.core.shown import Told
 from noonmark.core.stored import object_of
+from noonmark.core.values import dataclass
 from noonmark.explain.messages import message
 
 

@@ -41,7 +41,7 @@ from noonmark.explain.find import Asked, Found, find
 from noonmark.explain.fragments import asked_with, short_error
 from noonmark.explain.meant import for_text
 from noonmark.explain.outages import outages
-from noonmark.explain.outcomes import OVERDUE_AFTER
+from noonmark.explain.outcomes import OVERDUE_AFTER, WORTH_SAYING
 from noonmark.explain.processes import Lives, as_known, processes
 from noonmark.explain.stories import tell
 from noonmark.explain.voice import Voice
@@ -276,6 +276,8 @@ def _standing(decision: Decision, voice: Voice) -> str:
 def _lines(scene: Scene) -> tuple[str, ...]:
     row, voice = scene.row, scene.voice
     lines: list[str] = []
+    if row.code in WORTH_SAYING:
+        lines.append(voice.reason(row.code, row.detail))
     if row.generation:
         lines.append(voice.say("line_generation", generation=row.generation))
     if row.origin in (Origin.MANUAL, Origin.BACKFILL):
@@ -356,9 +358,12 @@ def _filled_in(remedy: str, row: Occurrence, when: str = "") -> str:
         places = ("OTHER-JOB", "该任务") if kind == "success" else ("FLAG", "标志")
         for place in places:
             remedy = re.sub(rf"(noonmark \w+ ){place}(?![\w-])", lambda found: found[1] + name, remedy)
+    remedy = re.sub(r"\bRUN\b", f"r{row.id}", remedy)
+    if not row.job:  # a key that was cancelled before anybody asked: which job it was for nobody said
+        return remedy
     job = shlex.quote(row.job)
     remedy = remedy.replace("noonmark run JOB", f"noonmark run {job}{when}{asked_with(row)}")
-    return re.sub(r"(?<!-)\bJOB\b", lambda _: job, re.sub(r"\bRUN\b", f"r{row.id}", remedy))
+    return re.sub(r"(?<!-)\bJOB\b", lambda _: job, remedy)
 
 
 def _explain_absence(store: Store, found: Found, asked: Asked, voice: Voice, lives: Lives | None) -> Explanation:

@@ -36,8 +36,9 @@ for ever where that worker is unknown: the last page leaves word that those work
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from noonmark.core.values import dataclass
 
 KINDS = (
     "job",

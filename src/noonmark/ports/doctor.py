@@ -6,11 +6,11 @@ not be worked with is refused when the store is opened, in the same words.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from noonmark.core.values import dataclass
 from noonmark.ports.store import Capability, StoreUnusable
 
 
@@ -68,6 +68,8 @@ def absent(where: str, kind: str, name: str, others: Collection[str]) -> StoreAb
         name: of the place.
         others: names of the places on the same server that hold a store, as far as they were looked for.
     """
+    import difflib  # only on the way to an error
+
     # The nearest name first: of many, it is the one that was meant.
     known = sorted(others, key=lambda other: (-difflib.SequenceMatcher(None, name, other).ratio(), other))
     more = f", +{len(known) - LISTED}" if len(known) > LISTED else ""

@@ -9,10 +9,10 @@ Times are lengths in microseconds; no instant of one machine is compared with on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from noonmark.core.model import LockRule, Micros
+from noonmark.core.values import dataclass
 
 
 class LockError(Exception):

@@ -9,7 +9,7 @@ Every store of noonmark has it beside its verbs (``Capability.PROVES``); ``take`
 * ``settle`` appends whatever it is told; ``take`` only when it started a row by itself, but it compares whenever it
   leases one, and where that costs nothing, always.
 
-Rule of the file: what is absent is judged by ``core.rollback.judge`` and by nobody else.
+Rule of the file: what is absent is judged by ``core.receipts.judge`` and by nobody else.
 """
 
 from __future__ import annotations

@@ -6,10 +6,11 @@ Rule of the file: whatever way the jobs were written (YAML, TASK_RULES), they en
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from noonmark.core.model import Job
+from noonmark.core.values import dataclass
 from noonmark.rules import checks, shapes
 from noonmark.rules.build import Reporter, build_job
 from noonmark.rules.problems import Place, Problem, ProblemList

@@ -5,7 +5,7 @@ Rule of the file: they start small and end without a full stop, so that they can
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ Files and decorators report through the same values, so the same mistake reads t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from noonmark.core.shown import Told, is_secret_name, redacted, redacted_value
+from noonmark.core.values import dataclass
 from noonmark.rules.messages import MESSAGES
 
 SHOWN_AT_ONCE = 50

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

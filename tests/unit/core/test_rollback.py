@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from noonmark.core import lapsed, releasing, rollback
+from noonmark.core import lapsed, receipts, releasing, rollback
 from noonmark.core.decide import decide
 from noonmark.core.model import (
     HOUR,
@@ -33,11 +33,11 @@ T0: Micros = 1_795_867_200_000_000
 JOB = Rule(name="job", trigger=Manual(tz="UTC"), reason="test")
 
 
-def known(**fields: Any) -> rollback.Known:
+def known(**fields: Any) -> receipts.Known:
     base: dict[str, Any] = {
         "store": "s", "head": None, "link": None, "beat": None, "as_of": T0, "rollbacks": None, "serving": None,
     }  # fmt: skip
-    return rollback.Known(**(base | fields))
+    return receipts.Known(**(base | fields))
 
 
 def head(seq: int = 5, hash_: str = "h5", **fields: Any) -> Writer:
@@ -48,8 +48,8 @@ def receipt(seq: int = 5, hash_: str = "h5", **fields: Any) -> Receipt:
     return Receipt(store="s", writer="p", seq=seq, hash=hash_, at=T0, **fields)
 
 
-def judge(said: Receipt | None, have: rollback.Known, at: Micros = T0 + HOUR) -> rollback.Judged:
-    return rollback.judge(Claim(writer="p", worker="w", receipt=said), have, "server", at)
+def judge(said: Receipt | None, have: receipts.Known, at: Micros = T0 + HOUR) -> receipts.Judged:
+    return receipts.judge(Claim(writer="p", worker="w", receipt=said), have, "server", at)
 
 
 def lost_fact(**fields: Any) -> Fact:
@@ -75,7 +75,7 @@ def lost_fact(**fields: Any) -> Fact:
     ],
 )
 def test_only_what_was_acknowledged_and_is_gone_is_a_rollback(
-    said: Receipt | None, have: rollback.Known, outcome: str
+    said: Receipt | None, have: receipts.Known, outcome: str
 ) -> None:
     judged = judge(said, have)
     assert judged.outcome == outcome
@@ -108,11 +108,11 @@ def test_who_was_alive_by_the_datas_own_clock_is_waited_for() -> None:
     ]
     writers = [replace(head(), id=f"p-{info.id}", worker=info.id, proved_for="old") for info in workers]
     writers[3] = replace(writers[3], proved_for="new")
-    early, late = serving.since + 1, serving.since + rollback.COMING_BACK
-    assert rollback.unproved(writers, workers, serving, early) == ("p-alive",)
-    assert rollback.unproved(writers, workers, serving, late) == (), "it did not come back"
+    early, late = serving.since + 1, serving.since + receipts.COMING_BACK
+    assert receipts.unproved(writers, workers, serving, early) == ("p-alive",)
+    assert receipts.unproved(writers, workers, serving, late) == (), "it did not come back"
     workers[0] = replace(workers[0], seen_at=serving.since)
-    assert rollback.unproved(writers, workers, serving, late) == ("p-alive",), "it came back"
+    assert receipts.unproved(writers, workers, serving, late) == ("p-alive",), "it came back"
 
 
 # -- what may have run ---------------------------------------------------------------------------------------
@@ -178,6 +178,13 @@ def test_a_lapsed_run_in_a_lost_range_is_held_whatever_its_rule_says_of_losses(o
     for now in (T0 + SECOND, T0 + 10 * HOUR):
         judged = lapsed.judge(job, row, lapsed.Holder(), {fact.name: fact}, now)
         assert (judged.event, judged.code) == (Event.PARK, "held_rollback")
+
+
+def test_a_run_that_a_clock_ahead_of_ours_began_before_the_loss_is_held_like_any_other() -> None:
+    row = make_row(scheduled_for=T0 - SECOND, created_at=T0 - HOUR, state=State.RUNNING, started_at=T0 + SECOND)
+    (epoch,) = rollback.epochs_of(lost_fact(lost_until=T0 + HOUR).value)
+    assert rollback.is_let_run(row, epoch) is False
+    assert rollback.is_let_run(replace(row, started_at=epoch.lost_until + 1), epoch)
 
 
 def test_a_lapsed_run_in_a_lost_range_is_held_and_taken_over_only_after_its_release() -> None:
@@ -260,11 +267,11 @@ def test_a_claim_whose_answer_was_lost_is_the_same_after_another_rollback() -> N
 
 def test_a_proof_keeps_who_was_heard_of_and_drops_a_heartbeat_that_is_gone() -> None:
     said = receipt(worker="w-before", beat=T0)
-    kept = rollback.receipt_of(judge(said, known(head=head(), beat=T0)), "s")
+    kept = receipts.receipt_of(judge(said, known(head=head(), beat=T0)), "s")
     assert (kept.worker, kept.beat) == ("w-before", T0)
-    kept = rollback.receipt_of(judge(said, known(head=head())), "s")
+    kept = receipts.receipt_of(judge(said, known(head=head())), "s")
     assert (kept.worker, kept.beat) == ("w-before", 0), "else it were proved gone again and again"
-    kept = rollback.receipt_of(judge(replace(said, store="another"), known(head=head())), "s")
+    kept = receipts.receipt_of(judge(replace(said, store="another"), known(head=head())), "s")
     assert (kept.worker, kept.beat) == ("", 0)
 
 

@@ -184,6 +184,23 @@ def test_evaluate_says_what_would_happen_and_writes_nothing(sched: Scheduler, cl
     clock.advance(DAY)
 
 
+def test_evaluate_speaks_of_no_moment_from_before_the_rule(sched: Scheduler, clock: VirtualClock) -> None:
+    @sched.job(cron("0 9 * * *", tz="UTC"), window=Window("09:00", "12:00"), reason="x")
+    def report() -> None: ...
+
+    def due(**words: Any) -> str:
+        return report.evaluate(**words).occurrence.scheduled_for.isoformat()[:16]
+
+    clock.advance(DAY + 3 * HOUR)  # 29 November, 15:00
+    assert due() == "2026-11-30T09:00", "nobody declared it yet, so yesterday's window cannot have closed on it"
+    assert report.evaluate().verdict == "should_run"
+    sched.declare()
+    assert due() == "2026-11-30T09:00"
+    assert due(at=datetime(2026, 11, 29, 10, tzinfo=UTC)) == "2026-11-29T09:00", "who names a time supposes it"
+    clock.advance(2 * DAY)
+    assert due() == "2026-12-01T09:00"
+
+
 def test_a_job_without_moments_has_nothing_to_evaluate_until_somebody_asks(sched: Scheduler) -> None:
     @sched.job(manual(), reason="x")
     def ask(n: int = 1) -> None: ...

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from noonmark.core import rollback
+from noonmark.core import receipts, rollback
 from noonmark.core.model import SECOND, Event, Job, Manual, Occurrence, Query, State, WorkerInfo
 from noonmark.core.model.rollback import Claim, Epoch, Proof, Receipt
 from noonmark.engine import mending, witnessing
 from noonmark.engine.chain import ChainedStore
-from noonmark.engine.statefolder import StateFolder, outcomes
+from noonmark.engine.statefolder import StateFolder
+from noonmark.engine.testimony import outcomes
 from noonmark.ports.store import StoreUnreachable
 from noonmark.stores.memory import MemoryStore, proving
 from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_worker
@@ -206,8 +207,8 @@ def test_writers_that_idle_keep_who_was_heard_of_when_others_prove_for_them(tmp_
     for worker in workers.values():
         worker.close_memory()
     desk.worker("w3", folder=desk.folder).prove()
-    receipts = [json.loads(path.read_text()) for path in tmp_path.glob("*/w-*/receipt.json")]
-    assert sorted((each["worker"], each["beat"]) for each in receipts) == [
+    written = [json.loads(path.read_text()) for path in tmp_path.glob("*/w-*/receipt.json")]
+    assert sorted((each["worker"], each["beat"]) for each in written) == [
         ("w1", desk.store.now()),
         ("w2", desk.store.now()),
     ]
@@ -350,7 +351,7 @@ def test_who_does_not_come_back_is_not_waited_for_longer_than_it_takes_to_come_b
     monkeypatch.setattr(proving, "SERVING", "another server")
     desk.add("a")
     assert desk.run(second, "w2") == []
-    desk.clock.advance(rollback.COMING_BACK)
+    desk.clock.advance(receipts.COMING_BACK)
     assert desk.run(second, "w2") == ["key:a"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import pairwise
@@ -197,6 +198,28 @@ def test_a_job_that_tries_to_end_the_interpreter_ends_its_run_only(make_world: M
 
     assert world.row(id_).state is State.FAILED_MANUAL
     assert not world.replicas[0].main.done(), "the worker lives on"
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (AssertionError(), "AssertionError"),
+        (ValueError("so: "), "ValueError: so: "),
+    ],
+)
+def test_an_error_that_says_nothing_is_told_by_its_kind_alone(
+    make_world: MakeWorld, error: BaseException, told: str
+) -> None:
+    world = make_world(replicas=1)
+
+    def fail() -> None:
+        raise error
+
+    id_ = later(world, fail, retry=Retry(max=0))
+    world.advance("2s")
+
+    assert json.loads(world.row(id_).detail)["error"] == told
 
 
 @pytest.mark.parametrize("result", [object(), {1, 2}, float("nan"), "x" * 300_000])

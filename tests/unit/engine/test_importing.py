@@ -12,7 +12,7 @@ import pytest
 
 from noonmark.core import series
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, CatchUp, Every, Job, Micros, Occurrence, Origin, Query, State
-from noonmark.engine import passing, statefolder
+from noonmark.engine import passing, testimony
 from noonmark.engine.activate import declare
 from noonmark.engine.exports import Outcome
 from noonmark.engine.importing import Importer
@@ -228,7 +228,7 @@ def test_what_a_look_superseded_after_a_rollback_is_a_success_again_by_an_import
             Outcome(
                 **{name: Origin(value) if name == "origin" else value for name, value in told.items() if name in names}
             )
-            for told in statefolder.outcomes(tmp_path, world.store.store_id())
+            for told in testimony.outcomes(tmp_path, world.store.store_id())
         ]
         request: Callable[[], str] = map(str, itertools.count()).__next__
         Importer(world.store, "s").carry_out(lost, request, actor="ann")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from noonmark.core.model import DAY, HOUR, MINUTE, CatchUp, Every, Job, Micros, Occurrence, Query, State
-from noonmark.engine import activate, leaving
+from noonmark.core.durations import parse_duration
+from noonmark.core.model import DAY, HOUR, MINUTE, CatchUp, Every, Guardrails, Job, Micros, Occurrence, Query, State
+from noonmark.engine import activate, leaving, passing
 from noonmark.engine.activate import declare
 from noonmark.explain.verify import verify
 from noonmark.ports.store import Store
@@ -208,3 +210,79 @@ def test_a_store_is_asked_page_by_page_when_many_rules_change(make_world: MakeWo
 
 def _revisions(store: Store) -> set[int]:
     return {row.revision for row in store.jobs()}
+
+
+# --- a long way -------------------------------------------------------------------------------------------
+
+
+class Slow(MemoryStore):
+    """A store in which each change of rules takes its time."""
+
+    def __init__(self, clock: VirtualClock, takes: Micros) -> None:
+        super().__init__(clock)
+        self._ticking, self._takes = clock, takes
+        self.lacking: list[set[str]] = []
+
+    def activate(self, request_id: str, changes: Any, *, actor: str, at: Micros | None = None) -> Any:
+        answer = super().activate(request_id, changes, actor=actor, at=at)
+        self._ticking.advance(self._takes)
+        frontiers = self.occurrences(Query(frontier_only=True, open_only=True))
+        self.lacking.append({"n=1", "n=2"} - {row.subject for row in frontiers})
+        return answer
+
+
+@pytest.mark.parametrize("is_ended", [False, True], ids=["changed", "ended"])
+def test_what_comes_due_while_a_long_way_is_gone_in_steps_is_lost_for_no_subject(
+    monkeypatch: pytest.MonkeyPatch, is_ended: bool
+) -> None:
+    clock = VirtualClock()
+    store = Slow(clock, 50_000_000)
+    job = tick("all", each={"n": ("1", "2")})
+    declare(store, [job], actor="ada")
+    clock.advance(10 * MINUTE)
+    monkeypatch.setattr(leaving.catchup, "RANGE_COUNT_LIMIT", 12)
+    store.lacking.clear()
+    if is_ended:
+        assert activate.end(store, "tick", actor="ada", reason="nobody reads it").outcome == "done"
+    else:
+        declare(store, [replace(job, reason="another one")], actor="ada")
+    assert [f"{problem.kind} {problem.subject} {problem.at}" for problem in verify(store, 0).problems] == []
+    assert store.lacking
+    assert not any(store.lacking), "a series that is far behind keeps no other one waiting without a next moment"
+
+
+def test_a_subject_that_lost_its_frontier_goes_on_where_it_was_and_not_where_the_others_are(
+    make_world: MakeWorld,
+) -> None:
+    world = make_world(replicas=1)
+    world.job(tick("all", each={"n": ("1", "2")}), lambda: world.effect("ran"))
+    world.advance("90s")
+    assert isinstance(world.store, MemoryStore)
+    world.store._tables.change(next(row.id for row in world.rows() if row.frontier), frontier=False)
+    world.advance("5m")
+    assert missing(world) == []
+
+
+@pytest.mark.parametrize("missed", ["latest", "skip", "all"])
+@pytest.mark.parametrize("away", ["60h30m", "40h", "20h", "100h", "9h"])
+@pytest.mark.parametrize("is_imported", [False, True], ids=["a new rule", "an import"])
+def test_no_moment_of_a_weekend_that_the_rule_excludes_is_unaccounted(
+    make_world: MakeWorld, missed: str, away: str, is_imported: bool
+) -> None:
+    job = make_job(
+        "hourly",
+        trigger=Every(period=HOUR),
+        catch_up=CatchUp(missed=missed, max_delay=DAY),
+        guardrails=Guardrails(allow_weekend=False),
+        overlap="allow",
+    )
+    world = make_world(replicas=0)
+    world.clock.advance(-world.now % (7 * DAY) + DAY + 20 * HOUR + 5 * MINUTE)  # a Friday evening
+    declare(world.store, [job], actor="ada")
+    world.clock.advance(parse_duration(away))
+    if is_imported:
+        requests = map(str, itertools.count())
+        passing.pass_by(world.store, "hourly", "", world.now, lambda: next(requests), actor="ada")
+    else:
+        declare(world.store, [replace(job, reason="another one")], actor="ada")
+    assert missing(world) == []

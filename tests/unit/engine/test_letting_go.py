@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
+from uuid import uuid4
 
 import pytest
 
 from noonmark.core import rollback
-from noonmark.core.model import SECOND, Act, Acted, Event, Occurrence, Query, Retry, State
+from noonmark.core.model import SECOND, Act, Acted, Event, Fact, FlagSet, Job, Occurrence, Query, Retry, State
 from noonmark.core.model.rollback import Claim, Epoch
 from noonmark.engine import mending
 from noonmark.engine.exports import Outcome
@@ -300,3 +303,107 @@ def test_what_a_person_retries_while_a_rollback_is_open_runs_and_says_that_it_ma
     story = store.story(id_)
     assert (len(tries), story.occurrence.state) == (2, State.SUCCESS)
     assert [line.code for line in story.ledger if line.event == "start"][-1] == "restored_epoch"
+
+
+class Lossy:
+    """A world of one replica whose store lost something, found while a row of the job had come to its end in vain."""
+
+    def __init__(self, world: World, job: Job, *, fails: int = 1, takes: float = 0) -> None:
+        self.world, self.job, self.store = world, job, cast("Any", world.store)
+        self.tries: list[int] = []
+        world.job(job, partial(self._work, fails, takes))
+        world.advance("1s")
+        world.signal("ready")
+        self.id = world.later(job)
+        world.advance("5s")
+        self.claim = Claim(writer="p", worker="w", receipt=None)
+
+    async def _work(self, fails: int, takes: float) -> None:
+        self.tries.append(self.store.now())
+        if len(self.tries) <= fails:
+            raise ValueError("no")
+        await asyncio.sleep(takes)
+
+    def lose(self) -> None:
+        receipt = self.store.prove(self.claim).receipt
+        self.world.advance("5s")
+        lost = replace(receipt, seq=receipt.seq + 1, hash="f" * 64, at=self.store.now() - SECOND)
+        assert self.store.prove(replace(self.claim, receipt=lost)).outcome == "lost"
+        self.world.advance("5s")
+
+    def retry(self) -> None:
+        act = Act(kind="retry", actor="ada", reason="looked", occurrence_id=self.id)
+        assert self.store.act(f"retry{self.store.now()}", act).outcome == "done"
+        self.world.advance("5s")
+
+    def row(self) -> Occurrence:
+        return self.world.row(self.id)
+
+
+WAITING = make_job("mail", retry=Retry(max=0), depends_on=(FlagSet(flag="ready"),))
+
+
+@pytest.fixture
+def waiting(make_world: MakeWorld) -> Lossy:
+    """A row that a person let run while a rollback was open, and that waits for a flag."""
+    lossy = Lossy(make_world(replicas=1), WAITING)
+    assert lossy.row().state is State.FAILED_MANUAL
+    lossy.lose()
+    lossy.store.signal("clear", [Fact(name="flag:ready", value=None)])
+    lossy.retry()
+    assert (lossy.row().state, lossy.row().code) == (State.PENDING, "flag_missing")
+    return lossy
+
+
+def test_what_a_person_retries_is_not_held_when_it_had_to_wait_first(waiting: Lossy) -> None:
+    waiting.world.advance("20m")
+    waiting.world.signal("ready")
+    waiting.world.advance("5s")
+    assert (waiting.row().state, waiting.row().code) == (State.SUCCESS, "succeeded")
+    starts = [line.code for line in waiting.store.story(waiting.id).ledger if line.event == "start"]
+    assert starts[-1] == "restored_epoch", "it may be a repeat all the same"
+
+
+def test_a_rollback_that_is_proved_later_takes_the_word_back_although_the_row_waits(waiting: Lossy) -> None:
+    waiting.lose()
+    waiting.world.signal("ready")
+    waiting.world.advance("5s")
+    assert (waiting.row().state, waiting.row().code) == (State.PENDING, "held_rollback")
+
+
+def test_what_waits_by_a_persons_word_keeps_no_rollback_open(waiting: Lossy) -> None:
+    released = mending.release(waiting.store, lambda: f"r{uuid4()}", actor="ada", reason="why")
+    assert told(released) == (0, (), ())
+    assert released is not None
+    assert released.is_all_over
+
+
+def test_what_a_person_let_run_is_not_held_before_it_is_tried_once_more_by_itself(make_world: MakeWorld) -> None:
+    lossy = Lossy(make_world(replicas=1), make_job("mail", retry=Retry(max=1)), fails=3)
+    lossy.world.advance("1m")
+    assert len(lossy.tries) == 2
+    lossy.lose()
+    lossy.retry()
+    lossy.world.advance("1m")
+    assert (len(lossy.tries), lossy.row().state) == (4, State.SUCCESS)
+
+
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_what_a_person_let_run_goes_on_with_another_worker_when_its_own_ends(make_world: MakeWorld, how: str) -> None:
+    world = make_world(replicas=2)
+    lossy = Lossy(world, make_job("mail", retry=Retry(max=0)), takes=60)
+    lossy.lose()
+    lossy.retry()
+    (holder,) = (number for number, each in enumerate(world.replicas) if each.engine._worker == lossy.row().holder)
+    getattr(world, how)(holder)
+    world.advance("5m")
+    assert (len(lossy.tries), lossy.row().state) == (3, State.SUCCESS)
+
+
+def test_a_journal_that_comes_to_know_of_a_success_holds_the_row_in_spite_of_a_persons_word(waiting: Lossy) -> None:
+    row = waiting.row()
+    recalled: Any = waiting.world.replicas[0].engine.chain._recalled
+    recalled._lost = {(row.job, row.key): None}
+    waiting.world.signal("ready")
+    waiting.world.advance("5s")
+    assert (waiting.row().state, waiting.row().code) == (State.PENDING, "held_rollback")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from noonmark.core.model.rollback import Epoch
-from noonmark.engine import statefolder
+from noonmark.engine import testimony
 from noonmark.engine.statefolder import StateFolder
 from noonmark.engine.witnessing import lost_successes
 
@@ -36,13 +36,13 @@ def folder(tmp_path: Path) -> Path:
 def understood(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The lines that were taken apart."""
     lines: list[str] = []
-    take = statefolder._unsealed
+    take = testimony.unsealed
 
     def note(place: Path, text: str) -> dict[str, object]:
         lines.append(text)
         return take(place, text)
 
-    monkeypatch.setattr(statefolder, "_unsealed", note)
+    monkeypatch.setattr(testimony, "unsealed", note)
     return lines
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from noonmark.core.model.rollback import Receipt
 from noonmark.engine import statefolder
-from noonmark.engine.statefolder import StateFolder, outcomes, receipts, root_of
+from noonmark.engine.statefolder import StateFolder, root_of
+from noonmark.engine.testimony import outcomes, receipts
 
 OUTCOME = (7, "mail", "", "t:1", "mail:1", 1, "2026-11-29", "later", "success", 9)
 

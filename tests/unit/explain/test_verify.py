@@ -78,6 +78,14 @@ def test_an_hour_of_ticks_that_all_ran_is_proved(desk: Desk) -> None:
     assert report_line(report) == "12 occurrences due · 12 accounted for · 0 ran twice · 0 missing"
 
 
+def test_a_key_that_was_cancelled_for_no_job_is_no_job_of_its_own(desk: Desk) -> None:
+    run_ticks(desk, 1)
+    desk.act("cancel", key="order:7")
+    report = verify(desk.store, NOON)
+    assert report.outcomes == {"on_time": 1, "cancelled": 1}
+    assert "jobs: 1," in report_text(report, Voice(lang="en", zone="UTC", now=desk.now))
+
+
 def test_a_moment_that_vanished_from_the_ledger_is_missing(desk: Desk) -> None:
     run_ticks(desk, 12)
     gone = at("2026-11-27T12:30:00")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from desk import DIGEST, TICK, Desk, at
 
-from noonmark.core import codec
+from noonmark.core import codec, times
 from noonmark.core.model import (
     HOUR,
     MINUTE,
@@ -20,6 +20,7 @@ from noonmark.core.model import (
     Gates,
     NewOccurrence,
     Origin,
+    Query,
     Retry,
     State,
 )
@@ -27,6 +28,7 @@ from noonmark.core.model import Guardrails as Guards
 from noonmark.core.series import row_for_call
 from noonmark.explain.explanation import Explanation
 from noonmark.explain.find import NotFound
+from noonmark.explain.render import explanation_text
 from noonmark.explain.why import why
 from noonmark.testing.builders import make_frontier
 
@@ -614,3 +616,34 @@ def test_an_edit_since_does_not_rewrite_the_past(desk: Desk) -> None:
     desk.later(MINUTE)
     desk.register(replace(DIGEST, retry=Retry(max=9)))
     assert "on try 2 of 5" in why(desk.store, "digest").sentence
+
+
+def test_a_success_whose_result_was_left_out_says_so_and_what_to_return(desk: Desk) -> None:
+    desk.signal("corpus:2026-11-27")
+    desk.until("2026-11-27T18:30:00")
+    desk.beat()
+    row = desk.look()
+    desk.finish(row, code="result_not_stored", detail='{"why": "5000000 bytes, more than 262144"}')
+
+    told, chinese = why(desk.store, "digest"), why(desk.store, "digest", lang="zh")
+
+    assert told.outcome == "on_time"
+    assert "It ran to the end, but its result could not be stored: 5000000 bytes, more than 262144." in told.lines
+    assert told.remedy == "Return JSON of at most 256 KiB; keep larger things elsewhere and return where"
+    assert any("结果无法保存" in line for line in chinese.lines)
+
+
+def test_a_key_that_was_cancelled_for_no_job_names_none_and_checks_nothing(desk: Desk) -> None:
+    desk.act("cancel", key="order:7", reason="paid")
+    (row,) = desk.store.occurrences(Query(key="order:7"))
+
+    told = why(desk.store, key="order:7")
+
+    assert told.sentence == f"It was cancelled at {told_clock(told)} by ann: paid."
+    assert told.checks == ()
+    assert told.remedy == "To run it again on purpose: noonmark run JOB --again --reason WHY"
+    assert f"\n  r{row.id} · key order:7 · times are UTC\n" in explanation_text(told, unicode=True)
+
+
+def told_clock(told: Explanation) -> str:
+    return times.clock_text(times.told(told.scheduled_for or 0), told.zone)

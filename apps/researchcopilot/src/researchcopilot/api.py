@@ -136,14 +136,28 @@ class Requests(BaseHTTPRequestHandler):
             status = HTTPStatus.INTERNAL_SERVER_ERROR
             body = {"error": {"code": "internal", "message": "the request failed here; the log of the server says why"}}
             self.close_connection = True
+        self._send(status, body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """Tell in JSON, too, what the base class refuses: a line that is no HTTP, a method that there is not."""
+        status, name, said = HTTPStatus(code), "request_malformed", message or HTTPStatus(code).phrase
+        if status is HTTPStatus.NOT_IMPLEMENTED:
+            status, name, said = HTTPStatus.METHOD_NOT_ALLOWED, "method_refused", _PATHS
+        self.close_connection = True
+        self._send(status, {"error": {"code": name, "message": said}})
+
+    def _send(self, status: HTTPStatus, body: Any) -> None:
         content = json.dumps(body, ensure_ascii=False).encode()
         self.send_response(status)
+        if status is HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", "GET, POST")
         self.send_header("Content-Type", "application/json; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
     def _check_origin(self) -> None:
         """A name that somebody pointed at 127.0.0.1, or a page of another site, gets nothing."""

@@ -24,7 +24,7 @@ from researchcopilot import __version__
 from researchcopilot.answer import compose, retrieve
 from researchcopilot.corpus import CorpusError, open_corpus
 from researchcopilot.data import FILE_NAME, Data, Run
-from researchcopilot.desk import BadQuestionError, UnavailableError
+from researchcopilot.desk import BadQuestionError, UnavailableError, checked
 from researchcopilot.index import IndexUnusableError, rebuild
 from researchcopilot.locations import DEFAULT_DATA, default_url
 from researchcopilot.model import ModelBusyError, ModelRefusedError, from_environment
@@ -227,6 +227,7 @@ def _code_of(trouble: BaseException) -> int:
 def _answer_here(place: Place, question: str) -> None:
     from researchcopilot.index import ensure
 
+    question = checked(question)
     folder = place.data / "index"
     ensure(open_corpus(place.corpus), folder)
     click.echo(answer_text(compose(question, retrieve(folder, question), from_environment(os.environ))))

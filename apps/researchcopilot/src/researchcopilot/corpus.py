@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import io
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -181,9 +182,10 @@ def _decode(content: bytes) -> str:
 
 def _read_pdf(content: bytes) -> Iterator[Block]:
     try:
-        pypdf = importlib.import_module("pypdf")  # optional, and slow to import
+        pypdf = importlib.import_module("pypdf")  # slow to import, and the copy inside noonmark does without
     except ImportError:
-        raise _UnreadableError('reading PDF needs pypdf: pip install "researchcopilot[pdf]"') from None
+        raise _UnreadableError("reading PDF needs pypdf: pip install pypdf") from None
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what cannot be read is named by whoever asked for it
     try:
         for number, page in enumerate(pypdf.PdfReader(io.BytesIO(content)).pages, start=1):
             yield from read_plain(page.extract_text() or "", page=number)

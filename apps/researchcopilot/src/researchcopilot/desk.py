@@ -63,22 +63,33 @@ class Desk:
             BadQuestionError: it is empty or too long, or ``name`` was used for another question.
             UnavailableError: the scheduler's store is away.
         """
-        text = question.strip()
-        if not text:
-            raise BadQuestionError("the question is empty")
-        if len(text) > QUESTION_LIMIT:
-            raise BadQuestionError(f"the question has {len(text)} characters; at most {QUESTION_LIMIT}")
+        text = checked(question)
         order = Order(run_id=_run_id(name), question=text, deep=deep, asked_at=clock.now())
         known = self.data.run(order.run_id)
         if known is None:
             self._enqueue(order)
-            self.data.add_run(order.run_id, text, order.asked_at, deep=deep)
+            is_new = self.data.add_run(order.run_id, text, order.asked_at, deep=deep)
             known = self.data.run(order.run_id)
             assert known is not None
-            return Asked(run=known, new=True)
+            if is_new:
+                return Asked(run=known, new=True)
         if known.question != text or known.deep != deep:
             raise BadQuestionError("this idempotency key was used for another question")
         return Asked(run=known, new=False)
+
+
+def checked(question: str) -> str:
+    """Return the question without the space around it.
+
+    Raises:
+        BadQuestionError: it is empty or too long.
+    """
+    text = question.strip()
+    if not text:
+        raise BadQuestionError("the question is empty")
+    if len(text) > QUESTION_LIMIT:
+        raise BadQuestionError(f"the question has {len(text)} characters; at most {QUESTION_LIMIT}")
+    return text
 
 
 def _run_id(name: str) -> str:

@@ -12,6 +12,8 @@ from researchcopilot.data import Part, Run
 from researchcopilot.index import Summary
 from researchcopilot.text import is_chinese, shorten
 
+PATROL_LIMIT = 200
+"""How many dead letters a patrol lists; a list that nobody can read helps nobody."""
 _WORDS = {
     "en": {
         "digest": "Digest",
@@ -23,6 +25,7 @@ _WORDS = {
         "corpus": "Corpus: {documents} documents, {passages} passages",
         "none": "No question was asked on that date.",
         "dead": "{count} occurrences wait for a person",
+        "many": "More than {count} occurrences wait for a person; the newest",
         "calm": "No occurrence waits for a person.",
     },
     "zh": {
@@ -35,6 +38,7 @@ _WORDS = {
         "corpus": "语料库：{documents} 篇文档，{passages} 个段落",
         "none": "当天没有人提问。",
         "dead": "有 {count} 个任务等待人工处理",
+        "many": "等待人工处理的任务超过 {count} 个，最新的有",
         "calm": "没有任务等待人工处理。",
     },
 }
@@ -89,10 +93,10 @@ def report_text(
 
 
 def patrol_text(dead: Sequence[tuple[str, str, str]], *, lang: str) -> str:
-    """Return what a patrol found: (job, key, reason) of each occurrence in FAILED_MANUAL."""
-    words = _WORDS[lang]
+    """Return what a patrol found: (job, key, reason) of each occurrence in FAILED_MANUAL, the newest first."""
+    words, listed = _WORDS[lang], dead[:PATROL_LIMIT]
     if not dead:
         return words["calm"] + "\n"
-    lines = [words["dead"].format(count=len(dead)) + ":"]
-    lines += [f"- {job}  {key}  {shorten(' '.join(reason.split()), 200)}" for job, key, reason in dead]
+    lines = [words["dead" if len(dead) == len(listed) else "many"].format(count=len(listed)) + ":"]
+    lines += [f"- {job}  {key}  {shorten(' '.join(reason.split()), 200)}" for job, key, reason in listed]
     return "\n".join(lines) + "\n"

@@ -50,6 +50,7 @@ from researchcopilot.data import Data
 from researchcopilot.desk import Desk, Order, UnavailableError
 from researchcopilot.index import IndexUnusableError
 from researchcopilot.locations import DEFAULT_DATA, default_url
+from researchcopilot.pages import PATROL_LIMIT
 from researchcopilot.work import Copilot, Live
 
 TZ = "Asia/Shanghai"
@@ -210,7 +211,7 @@ def _declare_round(sched: Scheduler, copilot: Copilot, pace: Profile) -> None:
         reason="What failed for good must not lie unseen for longer than an hour.",
     )
     def patrol_dead_letters(ctx: ContextSync) -> int:
-        dead = sched.occurrences(states=["FAILED_MANUAL"])
+        dead = sched.occurrences(states=["FAILED_MANUAL"], limit=PATROL_LIMIT + 1)
         copilot.patrol([(each.job, each.key, each.sentence or each.error or "") for each in dead], ctx.key)
         return len(dead)
 

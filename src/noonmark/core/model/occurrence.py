@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from noonmark.core.model.base import Micros, Origin, State
 from noonmark.core.model.quick import quick
+from noonmark.core.values import dataclass
 
 
 @quick

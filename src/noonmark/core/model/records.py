@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from noonmark.core.model.base import Micros, State
 from noonmark.core.model.occurrence import NewOccurrence, Occurrence
 from noonmark.core.model.quick import quick
+from noonmark.core.values import dataclass
 
 
 @quick

@@ -8,12 +8,12 @@ transaction; the last acknowledged link is its *receipt*.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from noonmark.core.model.base import HOUR, Micros, Origin
 from noonmark.core.model.occurrence import Occurrence
 from noonmark.core.model.quick import changed, quick
+from noonmark.core.values import dataclass
 
 ASKED_LATE: Micros = HOUR
 """How long after a release somebody who asks for a key may still be asking again for what was lost: producers retry late."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from noonmark.core.model.base import HOUR, MINUTE, SECOND, Micros
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from noonmark.core.model.base import Event, Micros, State
 from noonmark.core.model.occurrence import NewOccurrence, Occurrence
 from noonmark.core.model.quick import quick
+from noonmark.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

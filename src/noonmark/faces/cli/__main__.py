@@ -6,6 +6,7 @@ traceback.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -32,6 +33,8 @@ noonmark = LazyGroup(
 
 def main(args: list[str] | None = None) -> int:
     """Run the command line and return its exit code; as a script it exits with it."""
+    if args is None:
+        gc.disable()  # what is imported stays; it is not looked through for garbage until the command begins
     _fit_streams()
     code = _run([_readable(arg) for arg in (sys.argv[1:] if args is None else args)])
     if args is None:

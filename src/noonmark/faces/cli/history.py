@@ -9,7 +9,7 @@ import click
 from noonmark.core.model import Micros, Occurrence, Query, State
 from noonmark.core.told import job_told, key_told
 from noonmark.explain.find import read_rule, the_job
-from noonmark.explain.outcomes import OUTCOMES, lateness, outcome_of
+from noonmark.explain.outcomes import OUTCOMES, WORTH_SAYING, lateness, outcome_of
 from noonmark.explain.render import stamp, table
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
@@ -88,7 +88,7 @@ def _cells(here: Session, row: Occurrence, zone: str) -> list[str]:
     voice = here.voice(zone)
     outcome = OUTCOMES[outcome_of(row, here.now)]
     late: Micros = lateness(row)
-    quiet = outcome.en in ("on time", "taken over", "caught up")
+    quiet = outcome.en in ("on time", "taken over", "caught up") and row.code not in WORTH_SAYING
     when = voice.moment(row.scheduled_for)
     if row.range_until is not None:
         when = f"{when} … {voice.moment(row.range_until)}"

@@ -6,6 +6,7 @@ modules.
 
 from __future__ import annotations
 
+import gc
 import importlib
 from collections.abc import Sequence
 from typing import Any
@@ -99,9 +100,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Name the nearest command when there is none of that name."""
-        import difflib
-
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            import difflib
+
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
@@ -136,6 +137,9 @@ class Command(click.Command):
         """Carry the command out, unless it was given an option that it could only ignore."""
         if self.acts:
             refuse_pretending(settings_of(ctx))
+        if not gc.isenabled():
+            gc.freeze()
+            gc.enable()
         return super().invoke(ctx)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

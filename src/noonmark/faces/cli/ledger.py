@@ -1,7 +1,7 @@
 """``noonmark ledger``: what the store lost, what is held for it, letting it go, and outcomes as a file.
 
 Rule of the file: words in, words out; what is done stands in ``engine/``: ``mending.py``, ``exports.py``, ``importing.py``
-and ``statefolder.py``.
+and ``testimony.py``.
 """
 
 from __future__ import annotations
@@ -297,13 +297,13 @@ def _refuse_known(here: Session, job: str) -> None:
 
 
 def _export(here: Session, file: str, from_state: str | None, of: str) -> int:
-    from noonmark.engine import exports, importing, statefolder
+    from noonmark.engine import exports, importing, testimony
 
     store = store_id(here.store)
     outcomes: Iterable[Any] = importing.of_store(here.store)
     if from_state is not None:
         store = of or store
-        outcomes = statefolder.outcomes(folder_of(from_state or None, store), store, here.tell_damage)
+        outcomes = testimony.outcomes(folder_of(from_state or None, store), store, here.tell_damage)
     lines = 0
     with _writing(file) as out:
         for line in exports.exported(store, outcomes):

@@ -65,10 +65,10 @@ def folder_of(named: str | None, store: str) -> Path:
         named: the folder; None: where a worker would remember.
         store: the store's id.
     """
-    from noonmark.engine import statefolder
+    from noonmark.engine import statefolder, testimony
 
     root = statefolder.root_of(named)
-    stores = [] if root is None else statefolder.stores(root)
+    stores = [] if root is None else testimony.stores(root)
     if root is not None and store in stores:  # so no name of a stranger becomes a path
         return root
     if not stores:

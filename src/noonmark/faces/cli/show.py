@@ -7,7 +7,6 @@ the default is called the default.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import click
 
@@ -16,6 +15,7 @@ from noonmark.core.model import Job, JobRow, Manual, Micros
 from noonmark.core.shown import redacted, redacted_value, shown_line
 from noonmark.core.told import Told, joined
 from noonmark.core.urls import without_secrets
+from noonmark.core.values import dataclass
 from noonmark.explain import forecast
 from noonmark.explain.awake import alive_with
 from noonmark.explain.describe import conditions_text, trigger_source, trigger_text, window_text

@@ -210,7 +210,7 @@ BUGS: Final = (
     ),
     Bug(
         name="what is gone is called present",
-        place="noonmark.core.rollback:is_there",
+        place="noonmark.core.receipts:is_there",
         old="if head is None or head.seq < receipt.seq:\n        return False",
         new="if head is None or head.seq < receipt.seq:\n        return True",
         scene="forgotten", depth=1, law="S13 told",
@@ -252,9 +252,9 @@ BUGS: Final = (
     ),
     Bug(
         name="the rules are read anew and the rollbacks are not",
-        place=_ENGINE + "loop:Engine._load_rules",
-        old="self.rules.lost_until = await self._gate.call(self.chain.recall)",
-        new="await self._gate.call(self.chain.recall)",
+        place=_ENGINE + "adopting:Adopter._load",
+        old="self._rules.lost_until = await self._gate.call(self._chain.recall)",
+        new="await self._gate.call(self._chain.recall)",
         scene="forgotten", depth=5, law="S13 X2",
     ),
 )  # fmt: skip

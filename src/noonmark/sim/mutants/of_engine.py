@@ -11,7 +11,7 @@ from typing import Any
 
 from noonmark.core import lapsed, retry
 from noonmark.core.model import HOUR, Decision, Event, Verdict
-from noonmark.engine import activate, look, outcomes, recording, runs
+from noonmark.engine import activate, cases, outcomes, recording, runs
 from noonmark.engine.context import _Abilities
 from noonmark.engine.leases import Duty
 from noonmark.engine.loop import Engine
@@ -187,7 +187,7 @@ def _raise_no_success(planter: Planter) -> None:
 
 
 def _alarm_nobody_of_a_miss(planter: Planter) -> None:
-    planter.put(look, "alerts_for", lambda *_, **__: ())
+    planter.put(cases, "alerts_for", lambda *_, **__: ())
 
 
 def _begin_a_run_twice(planter: Planter) -> None:

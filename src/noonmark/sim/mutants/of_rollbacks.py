@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from noonmark.core import rollback
+from noonmark.core import receipts, rollback
 from noonmark.engine import chain
 from noonmark.sim import faults as f
 from noonmark.sim.mutants.plant import Anything, Mutant, Needs, Planter
@@ -33,7 +33,7 @@ def _drop_the_flag(planter: Planter) -> None:
 
 
 def _find_everything_there(planter: Planter) -> None:
-    planter.put(rollback, "is_there", lambda *_: True)
+    planter.put(receipts, "is_there", lambda *_: True)
 
 
 def _erase_the_fact(planter: Planter) -> None:
@@ -73,11 +73,11 @@ def _end_the_range_where_it_began(planter: Planter) -> None:
 
         return short
 
-    planter.around(rollback, "judge", make)
+    planter.around(receipts, "judge", make)
 
 
 def _see_a_loss_in_every_proof(planter: Planter) -> None:
-    planter.put(rollback, "is_there", lambda receipt, _known: receipt.seq < 3)
+    planter.put(receipts, "is_there", lambda receipt, _known: receipt.seq < 3)
 
 
 ROLLBACK_MUTANTS: tuple[Mutant, ...] = (

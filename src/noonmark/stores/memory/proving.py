@@ -5,7 +5,7 @@ Rule of the file: a link is compared before anything of its verb is done, and ap
 
 from __future__ import annotations
 
-from noonmark.core import rollback
+from noonmark.core import receipts, rollback
 from noonmark.core.model import AlertWrite, FactWrite, LedgerLine, Micros, changed
 from noonmark.core.model.rollback import LET_RUN, ChainLink, Claim, Epoch, Proof
 from noonmark.ports.rollback import ChainBroken
@@ -36,16 +36,16 @@ def append(tables: Tables, link: ChainLink | None, now: Micros) -> None:
     tables.writers[link.writer] = changed(head, seq=link.seq, hash=link.hash, at=now)
     kept = tables.links.setdefault(link.writer, {})
     kept[link.seq] = link.hash
-    kept.pop(link.seq - rollback.LINKS_KEPT, None)
+    kept.pop(link.seq - receipts.LINKS_KEPT, None)
 
 
 def prove(tables: Tables, store: str, claim: Claim, now: Micros, serving: str) -> Proof:
     """Judge a claim and act on it."""
     receipt = claim.receipt
     beat = tables.workers.get(receipt.worker) if receipt is not None else None
-    judged = rollback.judge(
+    judged = receipts.judge(
         claim,
-        rollback.Known(
+        receipts.Known(
             store=store,
             head=tables.writers.get(claim.writer),
             link=tables.links.get(claim.writer, {}).get(receipt.seq) if receipt is not None else None,
@@ -67,7 +67,7 @@ def prove(tables: Tables, store: str, claim: Claim, now: Micros, serving: str) -
         _say(tables, judged.opened, claim.worker, now)
     return Proof(
         outcome=judged.outcome,
-        receipt=rollback.receipt_of(judged, store),
+        receipt=receipts.receipt_of(judged, store),
         serving=judged.serving,
         epochs=judged.epochs,
         now=now,

@@ -11,7 +11,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from noonmark.core import rollback
+from noonmark.core import receipts, rollback
 from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import DAY, AlertWrite, Micros
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Serving, Writer
@@ -90,7 +90,7 @@ def check(link: ChainLink | None, answer: list[Row]) -> None:
 def append(tx: Transaction, link: ChainLink | None) -> None:
     """Make the link the head of its writer; one that is the head already was appended by a request since forgotten."""
     if link is not None:
-        slot = link.seq % rollback.LINKS_KEPT
+        slot = link.seq % receipts.LINKS_KEPT
         tx.later(_APPEND, link.writer, link.seq, link.hash, tx.now, link.before, slot)
 
 
@@ -111,7 +111,7 @@ def _prove(session: Session, claim: Claim, fixed: Micros | None, *, alone: bool)
         "",
         fixed,
         (_HEAD, (claim.writer,)),
-        (_LINK, (claim.writer, seq % rollback.LINKS_KEPT, seq)),
+        (_LINK, (claim.writer, seq % receipts.LINKS_KEPT, seq)),
         (_BEAT, (worker,)),
         (_REST, ()),
         (_FACT, (rollback.FACT,)),
@@ -119,7 +119,7 @@ def _prove(session: Session, claim: Claim, fixed: Micros | None, *, alone: bool)
         alone=alone,
     )
     known, identity = _known(found)
-    judged = rollback.judge(claim, known, identity, tx.now)
+    judged = receipts.judge(claim, known, identity, tx.now)
     if judged.rollbacks is not None and not alone:
         raise _Alone
     head = judged.writer
@@ -134,17 +134,17 @@ def _prove(session: Session, claim: Claim, fixed: Micros | None, *, alone: bool)
     tx.finish()
     return Proof(
         outcome=judged.outcome,
-        receipt=rollback.receipt_of(judged, known.store),
+        receipt=receipts.receipt_of(judged, known.store),
         serving=judged.serving,
         epochs=judged.epochs,
         now=tx.now,
     )
 
 
-def _known(found: list[list[Row]]) -> tuple[rollback.Known, str]:
+def _known(found: list[list[Row]]) -> tuple[receipts.Known, str]:
     head, link, beat, [(identity, as_of, serving, store)], fact = found
     value = unescaped(fact[0][0]) if fact and fact[0][0] is not None else None
-    known = rollback.Known(
+    known = receipts.Known(
         store=str(store),  # it may have been made anew since we opened it
         head=_writer(head[0]) if head else None,
         link=str(link[0][0]) if link else None,
@@ -156,7 +156,7 @@ def _known(found: list[list[Row]]) -> tuple[rollback.Known, str]:
     return known, str(identity)
 
 
-def _act(tx: Transaction, judged: rollback.Judged, worker: str) -> None:
+def _act(tx: Transaction, judged: receipts.Judged, worker: str) -> None:
     """Write the rollback down; let nothing that may have run start by itself, nor by a decision or a release from before."""
     desk = Desk(tx)
     lay(desk, Wanted(written_facts={rollback.FACT}))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from noonmark.core import releasing, rollback
+from noonmark.core import receipts, releasing, rollback
 from noonmark.core.model import Act, Acted, Fact, Micros
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Serving, Writer
 from noonmark.ports.rollback import ChainBroken
@@ -57,7 +57,7 @@ def prove(
         if not store:
             name(uuid.uuid4().hex)
             continue
-        known = rollback.Known(
+        known = receipts.Known(
             store=str(store),
             head=_writer([claim.writer, *head]) if head else None,
             link=link or None,
@@ -66,7 +66,7 @@ def prove(
             rollbacks=json.loads(value) if value else None,
             serving=Serving(**json.loads(serving)) if serving else None,
         )
-        judged = rollback.judge(claim, known, identity, now)
+        judged = receipts.judge(claim, known, identity, now)
         opened = judged.opened
         written = [
             claim.writer, known.head.hash if known.head is not None else "", version, identity, _plain(judged.writer),
@@ -77,7 +77,7 @@ def prove(
         if write(written, json.dumps(asdict(judged.serving)))[1] == "done":
             return Proof(
                 outcome=judged.outcome,
-                receipt=rollback.receipt_of(judged, known.store),
+                receipt=receipts.receipt_of(judged, known.store),
                 serving=judged.serving,
                 epochs=judged.epochs,
                 now=now,

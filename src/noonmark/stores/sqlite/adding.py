@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from noonmark.core.model import Added, Event, NewOccurrence, State, Verdict
+from noonmark.core.values import dataclass
 from noonmark.stores.sqlite import claims, ledger
 from noonmark.stores.sqlite.rows import INSERT, due_moment, inserted
 from noonmark.stores.sqlite.transaction import Transaction

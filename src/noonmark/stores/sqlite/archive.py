@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from noonmark.core.model import Alert, Attempt, LedgerLine, State
+from noonmark.core.values import dataclass
 from noonmark.ports.archive import KINDS, Import, Page, Record, highest_id
 from noonmark.stores.sqlite import errors, facts
 from noonmark.stores.sqlite.activating import JOB_COLUMNS

@@ -6,10 +6,9 @@ back to the generation before it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING
 from noonmark.core.model import OPEN_STATES, Origin, State
+from noonmark.core.values import dataclass
 from noonmark.stores.sqlite import facts
 from noonmark.stores.sqlite.transaction import Transaction
 

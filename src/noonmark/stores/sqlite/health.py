@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -177,6 +176,8 @@ def _writing(path: Path, synchronous: str) -> list[Finding]:
 
 def fsync_seconds(folder: Path) -> float:
     """Return how long a write of one page takes to be confirmed in this folder, in seconds."""
+    import tempfile  # only for who examines the disk
+
     times = []
     with tempfile.TemporaryFile(dir=folder) as file:
         for _ in range(5):

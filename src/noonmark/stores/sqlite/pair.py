@@ -21,10 +21,10 @@ import shlex
 import stat
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from noonmark.core.values import dataclass
 from noonmark.ports.store import StoreUnusable
 from noonmark.stores.sqlite import errors
 

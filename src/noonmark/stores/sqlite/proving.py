@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, astuple
 from typing import TypeVar
 
-from noonmark.core import rollback
+from noonmark.core import receipts, rollback
 from noonmark.core.model import DAY, AlertWrite, Micros
 from noonmark.core.model.rollback import ChainLink, Claim, Epoch, Proof, Serving, Writer
 from noonmark.ports.rollback import ChainBroken
@@ -47,7 +47,7 @@ def append(tx: Transaction, link: ChainLink | None) -> None:
     before = tx.connection.total_changes()
     tx.execute(_APPEND, (link.seq, link.hash, tx.now, link.writer, link.before))
     if tx.connection.total_changes() != before:
-        slot = link.seq % rollback.LINKS_KEPT
+        slot = link.seq % receipts.LINKS_KEPT
         tx.execute("INSERT OR REPLACE INTO link VALUES (?, ?, ?, ?)", (link.writer, slot, link.seq, link.hash))
 
 
@@ -61,7 +61,7 @@ def linked(tx: Transaction, link: ChainLink | None, work: Callable[[], Answer]) 
 
 def prove(tx: Transaction, store: str, identity: str, claim: Claim) -> Proof:
     """Judge a claim and act on it."""
-    judged = rollback.judge(claim, _known(tx.connection, store, claim), identity, tx.now)
+    judged = receipts.judge(claim, _known(tx.connection, store, claim), identity, tx.now)
     tx.execute("INSERT OR REPLACE INTO writer VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(judged.writer))
     tx.execute("INSERT OR REPLACE INTO meta VALUES ('serving', ?)", (json.dumps(asdict(judged.serving)),))
     tx.execute(_PRUNE, (tx.now - RINGS_KEPT,))
@@ -73,23 +73,23 @@ def prove(tx: Transaction, store: str, identity: str, claim: Claim) -> Proof:
         _say(tx, judged.opened, claim.worker)
     return Proof(
         outcome=judged.outcome,
-        receipt=rollback.receipt_of(judged, store),
+        receipt=receipts.receipt_of(judged, store),
         serving=judged.serving,
         epochs=judged.epochs,
         now=tx.now,
     )
 
 
-def _known(connection: Reads, store: str, claim: Claim) -> rollback.Known:
+def _known(connection: Reads, store: str, claim: Claim) -> receipts.Known:
     receipt = claim.receipt
     head = connection.execute(f"{_HEAD} WHERE id = ?", (claim.writer,)).fetchone()
     link = beat = None
     if receipt is not None:
-        wanted = (claim.writer, receipt.seq % rollback.LINKS_KEPT, receipt.seq)
+        wanted = (claim.writer, receipt.seq % receipts.LINKS_KEPT, receipt.seq)
         link = connection.execute("SELECT hash FROM link WHERE writer = ? AND slot = ? AND seq = ?", wanted).fetchone()
         beat = connection.execute("SELECT seen_at FROM worker WHERE id = ?", (receipt.worker,)).fetchone()
     serving = connection.execute("SELECT value FROM meta WHERE name = 'serving'").fetchone()
-    return rollback.Known(
+    return receipts.Known(
         store=store,
         head=None if head is None else _writer(head),
         link=None if link is None else link[0],

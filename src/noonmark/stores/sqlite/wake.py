@@ -13,9 +13,10 @@ import hashlib
 import os
 import socket
 import stat
-import tempfile
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 _HINT, _STOP = b"!", b"."
@@ -28,13 +29,19 @@ def meeting_place(path: Path) -> Path | None:
     if not hasattr(socket, "AF_UNIX"):
         return None
     name = hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:16]
-    for root in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir()):
-        if not root:
-            continue
+    for root in _roots():
         place = Path(root) / f"noonmark-{os.getuid()}" / name
         if len(os.fsencode(place)) + 34 <= _LONGEST_PATH and _is_private(place.parent) and _is_private(place):
             return place
     return None
+
+
+def _roots() -> Iterator[str]:
+    if own := os.environ.get("XDG_RUNTIME_DIR"):
+        yield own
+    import tempfile  # it tries to write where it points to, so only who needs it asks
+
+    yield tempfile.gettempdir()
 
 
 def _is_private(directory: Path) -> bool:
@@ -52,13 +59,17 @@ class Wake:
     """The listeners of one store object, and its voice to those of others."""
 
     def __init__(self, path: Path) -> None:
-        self._place = meeting_place(path)
+        self._path = Path(os.path.realpath(path))  # where it is now, whatever the working folder is later
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[], None]] = []
         self._voice: socket.socket | None = None
         self._ear: socket.socket | None = None
         self._ear_path = ""
         self._thread: threading.Thread | None = None
+
+    @cached_property
+    def _place(self) -> Path | None:  # who only reads meets nobody
+        return meeting_place(self._path)
 
     @property
     def works(self) -> bool:
@@ -125,6 +136,7 @@ class Wake:
             if self._voice is None:
                 self._voice = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
                 self._voice.setblocking(False)
+                weakref.finalize(self, self._voice.close)  # a script that just ends leaves nothing to complain of
             for name in others:
                 self._say(self._voice, name)
 

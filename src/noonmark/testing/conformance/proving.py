@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from noonmark.core import rollback
+from noonmark.core import receipts, rollback
 from noonmark.core.model import SECOND, Event, Settlement, State
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Receipt
 from noonmark.ports.rollback import ChainBroken
@@ -39,7 +39,7 @@ def _next(receipt: Receipt, request: str = "r") -> ChainLink:
         writer=receipt.writer,
         seq=receipt.seq + 1,
         before=receipt.hash,
-        hash=rollback.hash_of(receipt.hash, request),
+        hash=receipts.hash_of(receipt.hash, request),
     )
 
 
@@ -204,7 +204,7 @@ def a_receipt_from_before_what_is_kept_is_pruned_and_no_rollback(harness: Harnes
         return
     old = _grown(harness, 1)
     # As if all links in between had been appended, too: what is kept is counted by their numbers.
-    _settle(harness, replace(_next(old), seq=old.seq + rollback.LINKS_KEPT))
+    _settle(harness, replace(_next(old), seq=old.seq + receipts.LINKS_KEPT))
     assert _prove(harness, old).outcome == "present"
 
 

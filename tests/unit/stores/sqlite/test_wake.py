@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -136,3 +139,23 @@ def test_without_a_private_place_there_is_no_promise_to_notify(
 
 def test_the_promise_to_notify_is_made_where_sockets_work(store: SqliteStore) -> None:
     assert Capability.NOTIFY in store.capabilities
+
+
+def test_a_script_that_just_ends_is_not_complained_of(tmp_path: Path) -> None:
+    """Whoever only asks for a run seldom closes anything; the interpreter must not warn of a socket of ours."""
+    path = tmp_path / "noonmark.db"
+    program = (
+        "from noonmark import Scheduler, manual\n"
+        f"sched = Scheduler('sqlite:///{path}', rules=False)\n"
+        "@sched.job(manual(), reason='to be asked for')\n"
+        "def work() -> None: ...\n"
+        "work.later('0s')()\n"
+        "print(sched.store._wake._voice is not None)\n"
+    )
+    with closing(SqliteStore(path)) as elsewhere:
+        ear = Ear(elsewhere)
+        done = subprocess.run(
+            [sys.executable, "-X", "dev", "-W", "error", "-c", program], capture_output=True, text=True, check=False
+        )
+        assert ear.heard(), "the case needs a script that has a voice"
+    assert (done.stdout, done.stderr) == ("True\n", "")

@@ -1,0 +1,76 @@
+"""A run that does not stop when its lease is lost, and reports its success when it was given up long ago."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from noonmark.core.model import State
+from noonmark.engine import mending, witnessing
+from noonmark.engine.roster import STOP_GRACE
+from noonmark.engine.signals import Finished, Lost, Refused
+from noonmark.engine.statefolder import StateFolder
+from noonmark.stores.memory import MemoryStore
+from noonmark.testing.builders import make_job
+from noonmark.testing.world import World
+
+JOB = make_job("mail")
+
+
+class Remembering(World):
+    """A world whose replicas have a state folder."""
+
+    folder: Path
+
+    def state_of(self, number: int) -> StateFolder | None:  # noqa: ARG002
+        return StateFolder(self.folder)
+
+
+async def deaf(world: World, seconds: float) -> None:
+    """Work on whatever it is told."""
+    loop = asyncio.get_running_loop()
+    ends, task = loop.time() + seconds, asyncio.current_task()
+    assert task is not None
+    while (left := ends - loop.time()) > 0:
+        try:
+            await asyncio.sleep(left)
+        except asyncio.CancelledError:
+            task.uncancel()
+    world.effect("worked")
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["the row survived", "the row is gone as well"])
+def test_a_run_that_ignores_its_stop_over_a_rollback_is_known_to_have_run_once_it_has_ended(
+    tmp_path: Path, is_new: bool
+) -> None:
+    with Remembering(replicas=1) as world:
+        world.folder = tmp_path
+        store = world.store
+        assert isinstance(store, MemoryStore)
+        world.job(JOB, partial(deaf, world, 60))
+        world.advance("1s")
+        kept = copy.deepcopy(store._tables)
+        world.later(JOB, "5s")
+        if not is_new:
+            kept = copy.deepcopy(store._tables)
+        world.advance("10s")
+        assert [row.state for row in world.rows()] == [State.RUNNING]
+        (run,) = world.rows()
+        assert run.started_at is not None
+        store._tables = kept
+        store._answers.clear()
+        world.advance("40s")
+        assert [lost.row.id for lost in world.replicas[0].happened(Lost)] == [run.id]
+        assert world.now - run.started_at > STOP_GRACE
+        epochs = mending.epochs(store)
+        assert epochs
+        assert not witnessing.lost_successes([tmp_path], store.store_id(), epochs), "nobody knows yet"
+        world.advance("30s")
+        assert world.effect_names() == ["worked"]
+        assert set(witnessing.lost_successes([tmp_path], store.store_id(), epochs)) == {("mail", run.key)}
+        assert [each.what for each in world.replicas[0].happened(Refused)] == ["succeed"]
+        assert world.replicas[0].happened(Finished) == []
