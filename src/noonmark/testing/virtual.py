@@ -77,6 +77,7 @@ class _Timer(asyncio.TimerHandle):
     _repr = None
     _source_traceback = None
     _scheduled = True
+    _when: float
     __init__ = _Soon.__init__
     cancel = _Soon.cancel
 
@@ -186,7 +187,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Run a callback at a moment of the loop's time; of those for one moment the first that was asked for is first."""
         if self._closed:
             raise RuntimeError("Event loop is closed")
-        timer = _Timer(callback, args, self, context)
+        timer: _Timer = _Timer(callback, args, self, context)
         timer._when = when
         self._asked += 1
         heapq.heappush(self._scheduled, (when, self._asked, timer))
