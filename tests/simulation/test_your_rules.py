@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shlex
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from noonmark.core.model import (
     DAY,
     HOUR,
     MINUTE,
+    SECOND,
     Cron,
     Every,
     FlagSet,
@@ -27,6 +29,7 @@ from noonmark.core.model import (
     Succeeded,
     Window,
 )
+from noonmark.engine.pace import SPACING
 from noonmark.explain.outcomes import OUTCOMES
 from noonmark.faces.cli import simulate as command
 from noonmark.faces.cli.__main__ import main
@@ -36,7 +39,7 @@ from noonmark.sim.bodies import body_of
 from noonmark.sim.kinds import COLUMNS, KINDS, RAN
 from noonmark.sim.own import OwnWorld
 from noonmark.sim.store import Cluster
-from noonmark.sim.yours import WITH_A_REASON, Foreseen, Lot, Wish, _plan, simulate
+from noonmark.sim.yours import WITH_A_REASON, Foreseen, Lot, Wish, _deeds, _plan, simulate
 
 START = 1_795_910_400_000_000
 """2026-11-29T00:00:00Z."""
@@ -359,3 +362,53 @@ def test_where_nothing_came_it_is_said_whether_anything_could_have(
     rules.write_text(f"version: 1\njobs:\n{job}", encoding="utf-8")
     main(["simulate", str(rules), "--days", "0.05", "--now", "2026-11-29T00:00:00Z"])
     assert says in capsys.readouterr().err
+
+
+EVERY_MINUTE = Job(name="minutely", trigger=Cron(expression="* * * * *", tz="UTC"), reason="a figure")
+
+
+def _lived(jobs: list[Job], wish: Wish) -> OwnWorld:
+    world = OwnWorld(_plan(jobs, wish, _deeds(jobs, wish, random.Random(1)), ()), body_of)
+    try:
+        world.live(quiet=0)
+    finally:
+        world.close()
+    return world
+
+
+def test_where_a_moment_is_due_one_worker_looks_and_the_others_when_they_would_anyway() -> None:
+    world = _lived([EVERY_MINUTE], Wish(start=START, length=2 * HOUR))
+    starts = [effect for effect in world.history.effects if effect.phase == "start"]
+    assert len(starts) == 120
+    assert world.history.calls["take"] < 6 * len(starts), "three a moment would look for the next one and find nothing"
+    assert len({effect.who for effect in starts}) == 3, "who is first is left to chance"
+
+
+def test_what_one_worker_cannot_take_the_others_take_at_the_same_moment() -> None:
+    many = [replace(EVERY_MINUTE, name=f"job-{number}") for number in range(50)]
+    found = simulate(many, Wish(start=START, length=10 * MINUTE))
+    assert {(lot.on_time, lot.due) for lot in found.lots} == {(9, 10)}, "the last ones run when the time is over"
+    assert max(lot.worst for lot in found.lots) <= SPACING
+
+
+def test_each_worker_is_there_for_what_only_it_may_take() -> None:
+    found = simulate([OWN], Wish(start=START, length=HOUR))
+    assert lot(found, "own").outcomes.keys() <= {"on_time", "running"}
+    assert lot(found, "own").due == 180
+    assert lot(found, "own").worst <= SPACING
+
+
+def test_flags_that_are_announced_disturb_no_calm(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed: list[int] = []
+    whole = OwnWorld._pass
+
+    def counted(world: OwnWorld, length: int) -> None:
+        passed.append(length)
+        whole(world, length)
+
+    monkeypatch.setattr(OwnWorld, "_pass", counted)
+    waits = replace(EVERY_MINUTE, depends_on=(FlagSet(flag="data:{scheduled_for}"),), key="m:{scheduled_for}")
+    found = simulate([waits], Wish(start=START, length=HOUR, data=20 * SECOND))
+    assert sum(passed) > HOUR // 2
+    assert (lot(found, "minutely").due, lot(found, "minutely").on_time) == (60, 59), "the last one waits"
+    assert 20 * SECOND <= lot(found, "minutely").worst < 21 * SECOND

@@ -236,6 +236,19 @@ STORE: tuple[Reason, ...] = (
         LEDGER,
     ),
     reason(
+        "another_store",
+        (
+            "Another store lay here before[ ({before})]: what it held (occurrences, pauses, flags, outcomes) is not in this "
+            "one, and what is asked for again runs again."
+        ),
+        "此处先前是另一个存储[（{before}）]：其内容（触发、暂停、标志、结果）不在本存储中，再次请求的工作会再次运行。",
+        (
+            "noonmark doctor says what to do; to hear of it no more: noonmark signal noonmark:another-store --clear",
+            "noonmark doctor 会说明该怎么办；不想再看到此提示：noonmark signal noonmark:another-store --clear",
+        ),
+        level=3,
+    ),
+    reason(
         "store_rolled_back",
         (
             "The store went back in time: what it held[ between {from:moment} and {until:moment}] is gone[, as writer "

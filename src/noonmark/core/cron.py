@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from cronsim import CronSim, CronSimError
 
-from noonmark.core import cronfields, zones
+from noonmark.core import cronfields, cronreading, zones
 from noonmark.core.cronfields import CronError as CronError
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros
 from noonmark.core.values import dataclass
@@ -225,7 +225,8 @@ def parse_cron(expression: str, tz: str) -> CronRule:
     """Read an expression of 5 fields, or 6 with seconds first, or an alias such as ``@daily``.
 
     Args:
-        expression: Vixie cron (0 and 7 are Sunday; both day fields set mean OR), also ``L``, ``LW``, ``5L``, ``MON#1``.
+        expression: Vixie cron (0 and 7 are Sunday; both day fields set mean OR), also ``L``, ``LW``, ``5L``, ``MON#1``, and
+            ``?`` for ``*`` in a day field.
         tz: IANA name of the zone the fields are read in.
 
     Raises:
@@ -234,11 +235,10 @@ def parse_cron(expression: str, tz: str) -> CronRule:
     """
     zones.zone(tz)
     fields = cronfields.split(expression)
-    for index, field in enumerate(fields):
-        cronfields.check_field(index, field)
     try:
         # Six fields, so that cronsim leaves gaps and folds alone; they are dealt with here.
-        reader = CronSim(" ".join(fields), datetime(2000, 1, 1))  # noqa: DTZ001 - a wall-clock reading, no instant
+        plain = " ".join(cronfields.plain(index, field) for index, field in enumerate(fields))
+        reader = CronSim(plain, datetime(2000, 1, 1))  # noqa: DTZ001 - a wall-clock reading, no instant
     except CronSimError as error:
         raise CronError(cronfields.refusal(expression, fields, str(error))) from None
     months = frozenset(reader.months)
@@ -252,7 +252,7 @@ def parse_cron(expression: str, tz: str) -> CronRule:
         normalised=" ".join(fields[1:] if seconds == (0,) else fields),
         tz=tz,
         is_fixed_time=not any(field.startswith("*") for field in fields[:3]),
-        reading=tuple(cronfields.warnings(fields)),
+        reading=tuple(cronreading.warnings(fields, months, has_seconds=len(expression.split()) == 6)),
         shortest_gap=_shortest_gap(hours, minutes, seconds),
         months=months,
         hours=hours,

@@ -1,13 +1,13 @@
-"""The text of a cron expression: what is read, what is refused, and what is worth a warning.
+"""The text of a cron expression: what is read and what is refused.
 
 Promise: an expression that is accepted means what a person reads in it; one that is refused says which field, why, and
-what to write instead.  Rule of the file: text in, text out; which moments an expression yields is ``core/cron.py``'s.
+what to write instead.  Rule of the file: text in, text out; which moments an expression yields is ``core/cron.py``'s,
+what is worth a warning ``core/cronreading.py``'s, and what other schedulers write ``core/crondialects.py``'s.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 ALIASES = {
     "@YEARLY": "0 0 1 1 *",
@@ -20,9 +20,11 @@ ALIASES = {
 }
 NAMES = ("second", "minute", "hour", "day-of-month", "month", "day-of-week")
 RANGES = ((0, 59), (0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
-_WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
-_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _LONGEST_EXPRESSION = 400
+_USUAL = re.compile(r"[0-9A-Z*/,#\-]+")
+_NUMBERS = re.compile(r"[0-9*/,\-]+")
 
 
 class CronError(ValueError):
@@ -30,7 +32,11 @@ class CronError(ValueError):
 
 
 def split(expression: str) -> list[str]:
-    """Return six upper-case fields, seconds first."""
+    """Return six upper-case fields, seconds first.
+
+    Raises:
+        CronError: no text, an interval, or the form of another scheduler.
+    """
     if not isinstance(expression, str):
         raise CronError(f"cron {expression!r} is no text; quote it, for example '0 9 * * MON-FRI'")
     shown = expression[:80]
@@ -43,39 +49,48 @@ def split(expression: str) -> list[str]:
             f"cron {shown!r} holds a line break or a character that cron does not know; retype it in plain ASCII"
         )
     text = expression.upper().strip()
-    if text.startswith("@"):
-        if text in ALIASES:
-            text = ALIASES[text]
-        elif text.startswith("@EVERY"):
-            raise CronError(f'cron "{shown}": an interval is no cron; write every: {text[6:].strip().lower() or "5m"}')
-        else:
-            known = ", ".join(alias.lower() for alias in ALIASES)
-            raise CronError(f'cron "{shown}" is unknown; known are {known}')
-    if re.match(r"(CRON_)?TZ=", text):
-        raise CronError(
-            f'cron "{shown}": the zone goes into its own field, tz: {shown.partition("=")[2].split(" ")[0]}'
-        )
-    fields = text.split()
-    if len(fields) == 5:
+    fields = ALIASES.get(text, text).split()
+    if len(fields) == 5 and all(map(_USUAL.fullmatch, fields)):
         return ["0", *fields]
-    if len(fields) == 6:
-        return fields
-    if len(fields) == 7:
-        raise CronError(f'cron "{shown}" has 7 fields; a year is not supported, list single moments with at: instead')
-    raise CronError(
-        f'cron "{shown}" has {len(fields)} field{"" if len(fields) == 1 else "s"}, but 5 are needed: '
-        "minute hour day-of-month month day-of-week (or 6, with the second first)"
-    )
+    return _unusual(expression, fields)
 
 
-def check_field(index: int, field: str) -> None:
-    """Refuse what cronsim would read in a way nobody means."""
+def _unusual(expression: str, fields: list[str]) -> list[str]:
+    from noonmark.core import crondialects  # rare: not on the way of every start
+
+    shown = expression[:80]
+    reason = crondialects.foreign(expression) or crondialects.fields_refused(expression)
+    if reason is not None:
+        raise CronError(reason)
+    if expression.strip().startswith("@"):
+        known = ", ".join(alias.lower() for alias in ALIASES)
+        raise CronError(f'cron "{shown}" is unknown; known are {known}')
+    if len(fields) not in (5, 6):
+        raise CronError(
+            f'cron "{shown}" has {len(fields)} field{"" if len(fields) == 1 else "s"}, but 5 are needed: '
+            "minute hour day-of-month month day-of-week (or 6, with the second first)"
+        )
+    try:
+        return crondialects.question_marks(shown, fields)
+    except ValueError as error:
+        raise CronError(str(error)) from None
+
+
+def plain(index: int, field: str) -> str:
+    """Return a field in the words that cronsim reads as everybody does.
+
+    Raises:
+        CronError: what it would read in a way nobody means.
+    """
     name, (least, most) = NAMES[index], RANGES[index]
-    if field == "?":
-        raise CronError(f"cron field {name}: write * instead of ?")
-    for term in field.split(","):
-        if index == 3 and re.fullmatch(r"\d{1,2}W", term):
-            raise CronError(f"cron field {name}: {term} (nearest weekday) is not supported; write LW, or use a weekday")
+    if not _NUMBERS.fullmatch(field) or field == "24":
+        from noonmark.core import crondialects
+
+        reason = crondialects.field_refused(index, name, field)
+        if reason is not None:
+            raise CronError(reason)
+    terms = field.split(",")
+    for at, term in enumerate(terms):
         span, slash, step = term.partition("/")
         if slash and step.isdigit() and int(step[:9]) > most - least + (index in (3, 4)):
             raise CronError(
@@ -83,10 +98,14 @@ def check_field(index: int, field: str) -> None:
                 "for a longer interval use every:"
             )
         start, dash, end = span.partition("-")
-        if dash:
-            low, high = _value(index, start), _value(index, end)
-            if low is not None and high is not None and low > high:
-                raise CronError(f"cron field {name}: {span} runs backwards; write {_wrapped(index, low, high)}")
+        low, high = _value(index, start), _value(index, end)
+        if dash and low is not None and high is not None and low > high:
+            raise CronError(f"cron field {name}: {span} runs backwards; write {_wrapped(index, low, high)}")
+        if dash and slash and step.strip("0") and low == high is not None:
+            terms[at] = start  # cronsim goes on to the end of the field from a span of one
+        elif index == 5 and term[:-1] in WEEKDAYS and term.endswith("L"):
+            terms[at] = f"{WEEKDAYS.index(term[:-1])}L"
+    return ",".join(terms)
 
 
 def _round(index: int) -> str:
@@ -97,9 +116,9 @@ def _value(index: int, text: str) -> int | None:
     if text.isdigit():
         value = int(text[:9])
         return value if RANGES[index][0] <= value <= RANGES[index][1] else None
-    if index == 4 and text in _MONTHS:
-        return _MONTHS.index(text) + 1
-    return _WEEKDAYS.index(text) if index == 5 and text in _WEEKDAYS else None
+    if index == 4 and text in MONTHS:
+        return MONTHS.index(text) + 1
+    return WEEKDAYS.index(text) if index == 5 and text in WEEKDAYS else None
 
 
 def _wrapped(index: int, low: int, high: int) -> str:
@@ -107,7 +126,7 @@ def _wrapped(index: int, low: int, high: int) -> str:
 
     def span(start: int, end: int) -> str:
         names = [
-            _WEEKDAYS[value % 7] if index == 5 else _MONTHS[value - 1] if index == 4 else str(value)
+            WEEKDAYS[value % 7] if index == 5 else MONTHS[value - 1] if index == 4 else str(value)
             for value in (start, end)
         ]
         return names[0] if start == end else "-".join(names)
@@ -134,27 +153,3 @@ def refusal(expression: str, fields: list[str], error: str) -> str:
         f'cron "{expression}": the {name} field "{fields[index]}" cannot be read; '
         f"allowed are {least}-{most}{extra}, lists, ranges and steps"
     )
-
-
-def warnings(fields: list[str]) -> list[str]:
-    """Return what is legal but often not meant."""
-    found = [warning for index in range(4) for warning in _uneven(index, fields[index])]
-    if not fields[3].startswith("*") and not fields[5].startswith("*"):
-        found.append(
-            f"both day fields are set: it runs on day-of-month {fields[3]} OR on day-of-week {fields[5]}, as cron does"
-        )
-    return found
-
-
-def _uneven(index: int, field: str) -> Iterator[str]:
-    """Steps begin anew each hour, day, month: ``*/40`` is no interval of 40 minutes."""
-    match = re.fullmatch(r"(?:\*|0|0-59|0-23)/(\d+)", field)
-    if match is None:
-        return
-    step, size = int(match.group(1)), (60, 60, 24, 31)[index]
-    if size % step and step < size:
-        unit = ("seconds", "minutes", "hours", "days")[index]
-        yield (
-            f"{field} in the {NAMES[index]} field is not every {step} {unit}: it begins anew each {_round(index)}; "
-            "use every: for that"
-        )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from noonmark.core.cron_errors_zh import CRON_ERRORS
 from noonmark.core.file_errors_zh import FILE_ERRORS
 from noonmark.core.lock_errors_zh import LOCK_ERRORS
 from noonmark.core.rule_errors_zh import RULE_ERRORS
@@ -100,50 +101,6 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r"(.+) is no time zone; use an IANA name such as Asia/Shanghai, Europe/Berlin or UTC",
         r"\1 不是时区；请用 IANA 名称，如 Asia/Shanghai、Europe/Berlin 或 UTC",
     ),
-    # cron
-    (
-        (
-            r"cron (.+): no year has such a day \(day (.+) in month (.+)\), so it never occurs; "
-            r"write L for the last day of a month"
-        ),
-        r"cron \1：没有哪一年有这样的日子（\3 月 \2 日），永远不会到期；每月最后一天请写 L",
-    ),
-    (r"cron (.+) is no text; quote it, for example (.+)", r"cron \1 不是文本；请加引号，例如 \2"),
-    (
-        r"cron (.+) is longer than (\d+) characters; split it into several jobs",
-        r"cron \1 超过 \2 个字符；请拆成几个任务",
-    ),
-    (
-        r"cron (.+) holds a line break or a character that cron does not know; retype it in plain ASCII",
-        r"cron \1 含换行或 cron 不认识的字符；请用纯 ASCII 重新输入",
-    ),
-    (r"cron (.+): an interval is no cron; write every: (.+)", r"cron \1：间隔不是 cron；请写 every: \2"),
-    (r"cron (.+) is unknown; known are (.+)", r"未知的 cron \1；可用的是 \2"),
-    (r"cron (.+): the zone goes into its own field, tz: (.+)", r"cron \1：时区写在单独的字段里，tz: \2"),
-    (
-        r"cron (.+) has 7 fields; a year is not supported, list single moments with at: instead",
-        r"cron \1 有 7 个字段；不支持年份，请用 at: 列出各个时刻",
-    ),
-    (
-        r"cron (.+) has (\d+) fields?, but 5 are needed: minute hour .*",
-        r"cron \1 有 \2 个字段，需要 5 个：分 时 日 月 周（或 6 个，秒在最前）",
-    ),
-    (r"cron field (.+): write \* instead of \?", r"cron 字段 \1：请用 * 代替 ?"),
-    (
-        r"cron field (.+): (.+) \(nearest weekday\) is not supported; write LW, or use a weekday",
-        r"cron 字段 \1：不支持 \2（最近的工作日）；请写 LW，或用星期",
-    ),
-    (
-        r"cron field (.+): the step in (.+) is above (\d+), so it would run once each (.+); (.+)",
-        r"cron 字段 \1：\2 的步长超过 \3，等于每轮只跑一次；\5",
-    ),
-    (r"cron field (.+): (.+) runs backwards; write (.+)", r"cron 字段 \1：\2 是倒着的；请写 \3"),
-    (r"cron (.+): day (.+) never occurs in month (.+); (.+)", r"cron \1：\3 月从来没有 \2 日；\4"),
-    (
-        r'cron (.+): the (\S+) field (".*") cannot be read; allowed are (.+?)(?:, names)?, lists, ranges and steps',
-        r"cron \1：字段 \2 \3 无法读取；允许 \4、列表、范围和步长",
-    ),
-    (r"cron (.+) cannot be read: (.+)", r"cron \1 无法读取：\2"),
     # limits of stores
     (
         r"the name of the worker has (\d+) characters, more than (\d+); write less, or store it elsewhere",
@@ -362,7 +319,7 @@ _ERRORS: tuple[tuple[str, str], ...] = (
 
 @lru_cache(maxsize=1)
 def _compiled() -> tuple[tuple[re.Pattern[str], str], ...]:
-    known = (*RULE_ERRORS, *_ERRORS, *SERVER_ERRORS, *LOCK_ERRORS, *FILE_ERRORS)
+    known = (*RULE_ERRORS, *CRON_ERRORS, *_ERRORS, *SERVER_ERRORS, *LOCK_ERRORS, *FILE_ERRORS)
     return tuple((re.compile(pattern, re.DOTALL), chinese) for pattern, chinese in known)
 
 

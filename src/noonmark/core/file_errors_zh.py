@@ -1,7 +1,7 @@
 """What a store in a file says of one that was put back or taken away under it, in Chinese; a part of ``errors_zh.py``.
 
-Rule of the file: the patterns follow the English texts in ``stores/sqlite`` (``pair``, ``openfile``, ``caller``), which a
-test holds.
+Rule of the file: the patterns follow the English texts in ``stores/sqlite`` (``pair``, ``openfile``, ``caller``,
+``looking``), which a test holds.
 """
 
 from __future__ import annotations
@@ -34,6 +34,26 @@ FILE_ERRORS: tuple[tuple[str, str], ...] = (
     ),
     (r"it is busy in this process", "本进程正忙于使用它"),
     (r"Repeat it\.", "请重试。"),
+    (
+        r"somebody began to write it while it was looked at without a lock, since this user may only read it",
+        "查看期间有人开始写入，而本用户只能读，查看时没有加锁",
+    ),
+    (
+        r"it was written by an older noonmark \(schema (.+), this one has (.+)\), and this user may not change it",
+        r"它由较旧的 noonmark 写成（结构版本 \1，本版本为 \2），而本用户不能更改它",
+    ),
+    (r"Bring it up to date as a user who may: (.+)", r"请以有权限的用户更新：\1"),
+    (
+        (
+            r"this user may only read it, and its log \((.+)\) holds changes that cannot be read without an index "
+            r"beside it, which this user may not make"
+        ),
+        r"本用户只能读它，而它的日志（\1）里有改动，没有旁边的索引就读不到，本用户又不能建立索引",
+    ),
+    (
+        r"Give this user the right to write both, or copy them to a folder of your own: (.+)",
+        r"给当前用户两者的写权限，或把它们复制到自己的目录：\1",
+    ),
     (
         r"another file was put in its place, and your connection may be to the one that lay there before",
         "该位置换成了另一个文件，而你的连接可能还连着原来那个",

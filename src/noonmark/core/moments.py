@@ -32,6 +32,11 @@ class Moment:
     business_date: str
     meant: Micros | None = None
 
+    @property
+    def is_local(self) -> bool:
+        """True when the moment is known by its local time, not by its instant."""
+        return self.identity.startswith("c:")
+
 
 def next_moment(job: Job, after: Micros) -> Moment | None:
     """Return the first moment strictly after the instant; None for triggers without moments, and after the last."""

@@ -104,10 +104,24 @@ def refuse_unfit(job: Job, signature: Signature, given: Collection[str]) -> None
         unknown = tuple(name for name in given if name not in known)
         if unknown:
             raise UnknownParamError(job=job.name, names=unknown, known=tuple(sorted(known)))
+    refuse_lacking(job, signature, given)
+
+
+def refuse_lacking(job: Job, signature: Signature, given: Collection[str], *, event: bool = False) -> None:
+    """Refuse params, or with ``event`` an event's fields, without which the job's function cannot be called.
+
+    An event may tell more than the function takes, which gets what it names.
+
+    Raises:
+        MissingParamError: the function needs one that nobody gives.
+    """
     lacking = tuple(name for name in signature.needs if name not in {*given, *job.params, *job.each})
-    if lacking:
-        message = f"{job.name} needs {', '.join(lacking)}: its function has no default for it; pass {_pass(lacking)}"
-        raise MissingParamError(message, job=job.name, names=lacking, what="function")
+    if not lacking:
+        return
+    why = "its function has no default for it"
+    how = f"emit {job.trigger.name} with" if event and isinstance(job.trigger, OnEvent) else "pass"
+    message = f"{job.name} needs {', '.join(lacking)}: {why}; {how} {_pass(lacking)}"
+    raise MissingParamError(message, job=job.name, names=lacking, what="function")
 
 
 def nearest(name: str, known: Collection[str]) -> str:

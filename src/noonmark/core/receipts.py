@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from noonmark.core.model import SECOND, Micros, Settlement, WorkerInfo
+from noonmark.core import former
+from noonmark.core.model import SECOND, AlertWrite, Micros, Settlement, WorkerInfo
 from noonmark.core.model.rollback import Claim, Epoch, Receipt, Serving, Writer
 from noonmark.core.rollback import epochs_of, to_plain
 from noonmark.core.values import dataclass
@@ -53,9 +54,10 @@ def _digest(*parts: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What the store has about a claim: the writer's head, the link at the receipt's number, the heartbeat, the fact.
+    """What the store has about a claim: the writer's head, the link at the receipt's number, the heartbeat, the facts.
 
-    ``link`` and ``beat`` None: not kept.  ``as_of`` is the latest heartbeat of anybody.
+    ``link`` and ``beat`` None: not kept.  ``as_of`` is the latest heartbeat of anybody.  ``former`` None: nobody has told
+    this store of one before it; False: a person took that away, and the alert may be open still.
     """
 
     store: str
@@ -65,13 +67,15 @@ class Known:
     as_of: Micros
     rollbacks: Any
     serving: Serving | None
+    former: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """What becomes of a claim: the writer's row as it is to be, the fact where it changes, and what to hold.
 
-    ``hold_before``: open rows with an earlier moment are to be gated, and decisions from before to fail.
+    ``hold_before``: open rows with an earlier moment are to be gated, and decisions from before to fail.  ``former``: the
+    store before this one, where that is news; ``alert`` says so, or is over since a person took it away.
     """
 
     outcome: str
@@ -83,6 +87,8 @@ class Judged:
     hold_before: Micros | None = None
     worker: str = ""  # who was heard of, and when, as far as that still proves something
     beat: Micros = 0
+    former: str = ""
+    alert: AlertWrite | None = None
 
 
 def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
@@ -130,6 +136,7 @@ def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
         proved_at=now,
         proved_for=identity,
     )
+    told = claim.before if receipt is None and known.former is None else ""
     return Judged(
         outcome=outcome,
         writer=writer,
@@ -140,6 +147,8 @@ def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
         hold_before=hold_before,
         worker=receipt.worker if receipt is not None and outcome != "other" else "",
         beat=receipt.beat if receipt is not None and outcome == "present" else 0,
+        former=told,
+        alert=former.alert(told) if told or known.former is False else None,
     )
 
 

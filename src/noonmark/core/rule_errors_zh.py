@@ -1,7 +1,7 @@
-"""What is said about keys, templates, cron fields and stored values, in Chinese; a part of ``errors_zh.py``.
+"""What is said about keys, templates and stored values, in Chinese; a part of ``errors_zh.py``.
 
 Rule of the file: the patterns follow the English texts where they are raised (``core/keys.py``, ``core/templates.py``,
-``core/cronfields.py``, ``core/codec.py``, ``wiring.py``), which a test holds.
+``core/codec.py``, ``wiring.py``), which a test holds.
 """
 
 from __future__ import annotations
@@ -45,9 +45,6 @@ RULE_ERRORS: tuple[tuple[str, str], ...] = (
         r"(\{.*\}) is a (.+), which cannot stand in a key; pass text or a number",
         r"\1 是 \2，不能放进键；请传文本或数字",
     ),
-    # cron
-    (r"write L for the last day of a month", "每月最后一天请写 L"),
-    (r"for a longer interval use every:", "更长的间隔请用 every:"),
     # values
     (
         r'catch_up\.missed "(.*)" is unknown; write skip, latest or all',

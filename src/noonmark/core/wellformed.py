@@ -107,7 +107,7 @@ def check_claim(claim: Claim) -> None:
     """
     receipt = claim.receipt
     told = () if receipt is None else (receipt.store, receipt.writer, receipt.hash, receipt.worker)
-    for text in (claim.writer, claim.worker, *told):
+    for text in (claim.writer, claim.worker, claim.before, *told):
         _short("a part of the claim", text, NAME_LIMIT)
 
 

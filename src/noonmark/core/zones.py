@@ -42,7 +42,30 @@ _CITIES = {
     "bst": "Europe/London",
     "cest": "Europe/Berlin",
     "jst": "Asia/Tokyo",
+    "z": "UTC",
+    "zulu time": "UTC",
+    "coordinated universal time": "UTC",
+    "pacific standard time": "America/Los_Angeles",
+    "mountain standard time": "America/Denver",
+    "central standard time": "America/Chicago",
+    "eastern standard time": "America/New_York",
+    "gmt standard time": "Europe/London",
+    "w. europe standard time": "Europe/Berlin",
+    "romance standard time": "Europe/Paris",
+    "china standard time": "Asia/Shanghai",
+    "tokyo standard time": "Asia/Tokyo",
+    "india standard time": "Asia/Kolkata",
+    "aus eastern standard time": "Australia/Sydney",
+    "+05:30": "Asia/Kolkata",
+    "+05:45": "Asia/Kathmandu",
+    "+03:30": "Asia/Tehran",
+    "+04:30": "Asia/Kabul",
+    "+06:30": "Asia/Yangon",
+    "+09:30": "Australia/Darwin",
+    "-03:30": "America/St_Johns",
 }
+"""Names that people and other systems use, with the zone that is most likely meant."""
+_HALF_HOUR = re.compile(r"^(?:utc|gmt)?([+-])(\d\d):?(30|45)$")
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])0?(\d{1,2})(?::?00)?", re.IGNORECASE)
 
 
@@ -68,7 +91,7 @@ def _unknown_zone(name: str) -> str:
     text = str(name)[:60]
     if not text:
         return "the time zone is empty; write an IANA name such as Asia/Shanghai or UTC"
-    near = _CITIES.get(text.lower(), "") or _nearest_zone(text)
+    near = _CITIES.get(_HALF_HOUR.sub(r"\1\2:\3", text.lower()), "") or _nearest_zone(text)
     hint = f"did you mean {near}?" if near else "use an IANA name such as Asia/Shanghai, Europe/Berlin or UTC"
     return f'"{text}" is no time zone; {hint}'
 
@@ -78,7 +101,8 @@ def _nearest_zone(text: str) -> str:
 
     if match := _OFFSET.fullmatch(text):
         # The Etc zones count westwards, which surprises everybody once.
-        return f"Etc/GMT{'-' if match.group(1) == '+' else '+'}{int(match.group(2))}"
+        wanted = f"Etc/GMT{'-' if match.group(1) == '+' else '+'}{int(match.group(2))}"
+        return wanted if wanted in zoneinfo.available_timezones() else ""
     names = zoneinfo.available_timezones()
     wanted = text.lower().replace(" ", "_")
     folded = {name.lower(): name for name in sorted(names)}

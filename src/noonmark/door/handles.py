@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 
 from noonmark.core import times
 from noonmark.core.codec import check_payload
-from noonmark.core.model import Job, Micros, Origin
+from noonmark.core.model import DAY, Job, Micros, Origin
 from noonmark.core.params import refuse_unfit
 from noonmark.door.declared import context_parameter, takes_of
 from noonmark.door.words import micros
@@ -87,14 +87,21 @@ class JobHandle(Generic[P, R]):
         wait = micros(delay, "later")
         return self._call(Origin.LATER, key, lambda now: now + wait, conn)
 
-    def at(self, when: datetime, *, key: str | None = None, conn: object | None = None) -> Callable[P, Enqueued]:
+    def at(
+        self, when: datetime, *, key: str | None = None, conn: object | None = None, late: Length = "1d"
+    ) -> Callable[P, Enqueued]:
         """Return a typed call that is due at ``when``, an aware datetime; ``conn`` as in ``later``.
 
+        Args:
+            when: due then; what is past is due at once.
+            key, conn: as in ``later``.
+            late: how long ago ``when`` may be, by the store's clock; who works off old events gives more.
+
         Raises:
-            ValueError: ``when`` has no timezone.
+            ValueError: ``when`` has no timezone; when called: it is longer ago than ``late``, which is hardly meant.
         """
-        due = times.from_datetime(when)
-        return self._call(Origin.LATER, key, lambda _: due, conn)
+        due, most = times.from_datetime(when), micros(late, "late")
+        return self._call(Origin.LATER, key, lambda now: _not_long_ago(self._name, due, now, most), conn)
 
     def run_now(
         self, *, reason: str, key: str | None = None, again: bool = False, actor: str = "", **params: Any
@@ -157,6 +164,18 @@ class Decorator(Protocol):
     def __call__(self, function: Callable[Concatenate[ContextSync, P], R], /) -> JobHandle[P, R]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> JobHandle[P, R]: ...
+
+
+def _not_long_ago(name: str, due: Micros, now: Micros, most: Micros) -> Micros:
+    """Return the moment that is asked for, if it may be meant: a wrong year must not start a run at once."""
+    if now - due <= most:
+        return due
+    asked, here = (times.to_datetime(at).isoformat(timespec="seconds") for at in (due, now))
+    days = -(-(now - due) // DAY)
+    raise ValueError(
+        f"{name}: {asked} is {times.length_text(now - due)} before the store's time, {here}; give the right date, "
+        f'or a delay with later("1h"), or say late="{days}d" if that long ago is meant'
+    )
 
 
 def _flat(bound: inspect.BoundArguments) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from noonmark.core import model, times
+from noonmark.core.params import refuse_lacking
 from noonmark.door.acts import Acts
 from noonmark.door.asking import actor_here, add_call, add_event
 from noonmark.door.declared import (
@@ -29,6 +30,7 @@ from noonmark.door.declared import (
     named,
     place_of,
     rule_files,
+    takes_of,
 )
 from noonmark.door.handles import Decorator, JobHandle, storable
 from noonmark.door.reach import Reach
@@ -233,11 +235,16 @@ class Scheduler(Acts):
             payload: stored with the occurrence, passed to the function, known to the key template.
 
         Raises:
+            MissingParamError: a job that waits for it needs a field that is not given, for its function or a template.
             TypeError, ValueError: the payload cannot be stored, or the transaction of ``conn`` cannot be joined.
         """
-        facts = storable(name, payload)
-        jobs = self.rules.jobs.values()
-        waiting = (job for job in jobs if isinstance(job.trigger, model.OnEvent) and job.trigger.name == name)
+        facts, rules = storable(name, payload), self.rules
+        waiting = [
+            job for job in rules.jobs.values() if isinstance(job.trigger, model.OnEvent) and job.trigger.name == name
+        ]
+        for job in waiting:
+            if job.name in rules.functions:  # what only workers import is called with what there is
+                refuse_lacking(job, takes_of(rules.functions[job.name]), facts, event=True)
         if conn is None:
             self._ensure_declared(waiting)
         emitted = add_event(self._asked, name, id or uuid.uuid4().hex, facts, conn=conn)

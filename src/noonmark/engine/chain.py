@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from noonmark.core import receipts, rollback
-from noonmark.core.model import SECOND, Event, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo, changed
+from noonmark.core.model import SECOND, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo, changed
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Receipt, Serving
-from noonmark.engine import witnessing
+from noonmark.engine.endings import endings
 from noonmark.engine.places import place_of
 from noonmark.engine.recalled import Recalled
 from noonmark.engine.statefolder import StateFolder, Witness
@@ -28,12 +28,6 @@ ASK_AGAIN: Micros = SECOND // 10
 """While others are waited for: how often they are asked about."""
 PROOFS_BORNE = 5
 SENT_REMEMBERED = 64
-_OUTCOMES = {
-    Event.SUCCEED: "success",
-    Event.FAIL_RETRY: "failed",
-    Event.FAIL_MANUAL: "failed_manual",
-    Event.CANCEL: witnessing.CANCELLED,
-}
 _LOG = logging.getLogger("noonmark.engine")
 
 
@@ -74,6 +68,8 @@ class ChainedStore:
         self._lock = threading.Lock()  # one proof at a time
         self._memory = threading.Lock()  # held while the receipt is changed, never while the store is asked
         self._witness: Witness | None = None
+        self._asking: Witness | None = None  # opened, and the store has not answered it yet
+        self._before = ""  # the store that lay here before this one, until this one has heard of it
         self._identity = ""
         self._serving: Serving | None = None
         self._awaits = False
@@ -136,8 +132,9 @@ class ChainedStore:
 
     def close_memory(self) -> None:
         """Let another process be this writer."""
-        if self._witness is not None:
-            self._witness.close()
+        for witness in (self._asking, self._witness):
+            if witness is not None:
+                witness.close()
 
     # -- the verbs that go with a link ------------------------------------------------------------
 
@@ -263,21 +260,10 @@ class ChainedStore:
         assert self._witness is not None
         if self._witness.is_blind:
             return
-        outcomes, row_of, last = [], self._row_of, self._epoch_at
-        for item, answer in zip(items, answers, strict=True):
-            outcome = _OUTCOMES.get(item.event)
-            row = row_of(item.occurrence_id) if outcome is not None else None
-            if row is None or outcome is None:
-                continue
-            said = (
-                row.id, row.job, row.subject, row.identity, row.key, row.scheduled_for, row.business_date,
-                row.origin, outcome, item.fence,
-            )  # fmt: skip
-            if answer.outcome == "applied":
-                outcomes.append(said)
-            elif answer.outcome == "stale" and row.started_at is not None and row.started_at < last:
-                self._witness.record(link.seq, link.hash, at, [said], begun=row.started_at)
-        self._witness.record(link.seq, link.hash, at, outcomes)
+        applied, over = endings(items, answers, self._row_of, self._epoch_at)
+        for said, begun in over:
+            self._witness.record(link.seq, link.hash, at, [said], begun=begun)
+        self._witness.record(link.seq, link.hash, at, applied)
 
     # -- proving ------------------------------------------------------------------------------------
 
@@ -287,13 +273,14 @@ class ChainedStore:
 
     def _prove(self) -> None:
         with self._lock:
-            witness = self._witness or self._remember()
+            # One that was opened stays ours while the store does not answer: its receipt may be the one that is missed.
+            witness = self._asking = self._asking or self._witness or self._remember()
             asked, proof = self._ask(witness)
             if proof.outcome == "other":  # another store lies at the address: what we know is about the one before
                 witness.close()
-                witness = self._forget()
+                witness = self._asking = self._forget()
                 asked, proof = self._ask(witness)
-            is_first = self._witness is None
+            is_first, self._asking, self._before = self._witness is None, None, ""
             self._proved_at = self._boot()
             self._offset = proof.now - self._proved_at
             with self._memory:
@@ -314,7 +301,7 @@ class ChainedStore:
         self._recalled.forget()
         self._epoch_at = 0
         self._sent.clear()
-        witness = self._remember(is_told=True)
+        witness = self._remember(before)
         self._is_another = True
         _LOG.error(
             "another store lies at %s than the one that this worker knew (%s): what that one held is not here (occurrences, "
@@ -324,10 +311,11 @@ class ChainedStore:
         )
         return witness
 
-    def _remember(self, *, is_told: bool = False) -> Witness:
+    def _remember(self, told: str = "") -> Witness:
         store, place = str(self._guard.store_id()), place_of(self._store)
         before = self._folder.was_elsewhere(place, store)
-        if before and not is_told:
+        self._before = before or told or self._before
+        if before and not told:
             _LOG.warning(
                 "another store lies at %s than the one that the workers of this host knew (%s); what that one held, and "
                 "what was done there, is not known here",
@@ -343,7 +331,9 @@ class ChainedStore:
 
     def _ask(self, witness: Witness) -> tuple[Receipt | None, Proof]:
         asked = witness.receipt if self._is_of_now(witness) else None
-        claim = Claim(writer=witness.writer, worker=self._worker, receipt=asked, blind=witness.is_blind)
+        claim = Claim(
+            writer=witness.writer, worker=self._worker, receipt=asked, blind=witness.is_blind, before=self._before
+        )
         return asked, self._guard.prove(claim)
 
     def _is_of_now(self, witness: Witness) -> bool:

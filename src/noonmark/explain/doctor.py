@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import cast
 
-from noonmark.core import rollback
+from noonmark.core import former, rollback
 from noonmark.core.codec import digest
 from noonmark.core.model import SECOND, Cron, Every, Job, JobRow, Micros, Query, WorkerInfo
 from noonmark.core.times import to_datetime, tzdata_version
@@ -90,6 +90,7 @@ def examine(
         *_rollback(store, workers),
         *_untold(untold(memories, store), memories),
         *_another(store, memories),
+        *_former(store),
         *_copied(store),
         *_rules(store, rows, workers),
         *_declared(rows, declared),
@@ -194,6 +195,19 @@ def _another(store: Store, memories: Sequence[Path]) -> Iterable[Finding]:
             f"--of {before}. To hear of it no more, remove {folder / before}"
         )
         yield Finding(code="store_another", level="warn", sentence=sentence, remedy=remedy, detail=detail)
+
+
+def _former(store: Store) -> Iterable[Finding]:
+    """Say the same where nobody of this machine remembers it, and until a person takes the word away."""
+    seen = former.former_of(store.facts([former.FACT])[former.FACT])
+    if seen is not None:
+        detail: dict[str, object] = {"before": seen.store, "at": to_datetime(seen.at).strftime("%Y-%m-%d %H:%M:%S UTC")}
+        sentence = (
+            f"Another store lay here until a worker found this one at {detail['at']}: {seen.store}. What it held is not in "
+            "this one, and noonmark why says so."
+        )
+        remedy = f"Put it back if that was not meant. To hear of it no more: {former.CLEAR}"
+        yield Finding(code="store_another_told", level="warn", sentence=sentence, remedy=remedy, detail=detail)
 
 
 def _copied(store: Store) -> Iterable[Finding]:

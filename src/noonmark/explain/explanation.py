@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
+from noonmark.core.former import Former
 from noonmark.core.model import (
     Attempt,
     Fact,
@@ -77,6 +78,7 @@ class Scene:
     untold: tuple[str, Epoch] | None = None  # what is to be said of a rollback since which it has not run
     lost: Epoch | None = None  # the rollback of the store of which a run of it may be a repeat
     witnessed: Witnessed | None = None  # the success of its key that the store lost, as a worker's journal has it
+    former: Former | None = None  # the store that lay here before this one
     outages: tuple[Outage, ...] = ()  # times away of the store since the occurrence was due
     in_progress: Mapping[str, int] = field(default_factory=dict)  # worker -> its runs, where a row is overdue
     processes: Mapping[str, bool] = field(default_factory=dict)  # worker -> does its process live?  This machine's only

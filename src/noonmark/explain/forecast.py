@@ -5,10 +5,11 @@ Rule of the file: pure; the rule and the time are arguments.  A forecast shows, 
 
 from __future__ import annotations
 
-import re
+from datetime import datetime
 
-from noonmark.core import phrasing, series, times
-from noonmark.core.model import Cron, Job, JobRow, Micros
+from noonmark.core import phrasing, series, times, zones
+from noonmark.core.model import Job, JobRow, Micros
+from noonmark.core.series import Moment
 from noonmark.core.values import dataclass
 from noonmark.explain.voice import Voice
 
@@ -48,7 +49,7 @@ def coming(
         if moment is None or (until is not None and moment.at > until):
             break
         offset = _offset(moment.at, voice.zone)
-        notes = _clock_notes(job, moment.at, offset_before, offset, voice)
+        notes = _clock_notes(job, moment, offset_before, offset, voice)
         would_run, why = _guarded(job, job_row, moment.at, voice)
         local = times.local(moment.at, voice.zone)
         found.append(
@@ -76,18 +77,24 @@ def _offset(us: Micros, zone: str) -> str:
     return times.local(us, zone).isoformat()[-6:]
 
 
-def _clock_notes(job: Job, at: Micros, before: str, offset: str, voice: Voice) -> tuple[str, ...]:
+def _clock_notes(job: Job, moment: Moment, before: str, offset: str, voice: Voice) -> tuple[str, ...]:
     notes = []
     if offset != before:
         back = _minutes(offset) < _minutes(before)
         notes.append(voice.say("dst_back" if back else "dst_forward", old=before, new=offset))
-    wanted = _fixed_time(job)
-    if wanted is not None and job.tz == voice.zone:
-        if times.local(at, voice.zone).strftime("%H:%M") != wanted:
-            notes.append(voice.say("dst_gap", nominal=wanted))
-        elif _happens_twice(at, voice.zone):
-            notes.append(voice.say("dst_fold", nominal=wanted))
+    if moment.meant is not None:
+        notes.append(voice.say("dst_gap", nominal=_nominal(job, moment.at, zones.naive_local(moment.meant), voice)))
+    elif moment.is_local and _happens_twice(moment.at, job.tz):
+        shown = times.local(moment.at, job.tz).replace(tzinfo=None)
+        notes.append(voice.say("dst_fold", nominal=_nominal(job, moment.at, shown, voice)))
     return tuple(notes)
+
+
+def _nominal(job: Job, at: Micros, meant: datetime, voice: Voice) -> str:
+    """Say a local time of the job as far as the line before it does not: its date and its zone only if they are others."""
+    clock = f"{meant:%H:%M:%S}" if meant.second else f"{meant:%H:%M}"
+    dated = clock if meant.date().isoformat() == times.local_date(at, voice.zone) else f"{meant.date()} {clock}"
+    return dated if job.tz == voice.zone else f"{dated} {job.tz}"
 
 
 def _happens_twice(at: Micros, zone: str) -> bool:
@@ -98,18 +105,6 @@ def _happens_twice(at: Micros, zone: str) -> bool:
 def _minutes(offset: str) -> int:
     sign = -1 if offset.startswith("-") else 1
     return sign * (int(offset[1:3]) * 60 + int(offset[4:6]))
-
-
-def _fixed_time(job: Job) -> str | None:
-    """Return "HH:MM" of a cron rule with one fixed time of day."""
-    if not isinstance(job.trigger, Cron):
-        return None
-    fields = job.trigger.expression.split()
-    if len(fields) == 6:
-        fields = fields[1:]
-    if len(fields) != 5 or not all(re.fullmatch(r"\d{1,2}", field) for field in fields[:2]):
-        return None
-    return f"{int(fields[1]):02d}:{int(fields[0]):02d}"
 
 
 def _guarded(job: Job, job_row: JobRow | None, at: Micros, voice: Voice) -> tuple[bool, tuple[str, ...]]:

@@ -11,6 +11,7 @@ import shlex
 from typing import Any
 
 from noonmark.core import phrasing
+from noonmark.core.former import Former
 from noonmark.core.model import SECOND, Attempt, LedgerLine, Micros, Occurrence, Origin, State
 from noonmark.core.shown import Told, redacted, redacted_value
 from noonmark.core.stored import object_of
@@ -163,3 +164,10 @@ def who_and_why(scene: Scene) -> dict[str, str]:
         "ended": voice.moment(row.ended_at or (line.at if line is not None else scene.now)),
         "reason": spaced(scene, reason) if reason else voice.say("no_reason"),
     }
+
+
+def former_lines(before: Former | None, voice: Voice) -> tuple[str, ...]:
+    """Say that another store lay here before, so that nothing of what it held can be explained."""
+    if before is None:
+        return ()
+    return (voice.say("line_former", store=before.store, at=voice.moment(before.at)),)

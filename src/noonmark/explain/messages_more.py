@@ -98,6 +98,13 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
         "may repeat what the store lost when it went back in time: {count} runs (noonmark ledger show)",
         "可能重复了存储回退时丢失的运行：{count} 次（noonmark ledger show）",
     ),
+    "line_former": (
+        (
+            "Another store lay here before ({store}; noticed {at}): what it held (occurrences, pauses, flags, outcomes) is "
+            "not in this one. See: noonmark doctor"
+        ),
+        "此处先前是另一个存储（{store}；{at} 发现）：其内容（触发、暂停、标志、结果）不在本存储中。请看：noonmark doctor",
+    ),
     "verify_former": (
         "of what was due before {at} nothing is proved: another store lay here then, {former} (noonmark doctor)",
         "本存储对 {at} 之前一无所知：那时这里是另一个存储（{former}），其中到期的内容未被证明（noonmark doctor）",

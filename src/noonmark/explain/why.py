@@ -6,13 +6,10 @@ checked in ``evidence.py``.
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from noonmark.core import rollback, times
-from noonmark.core.conditions import fact_subject
+from noonmark.core import former, rollback, times
 from noonmark.core.model import (
     FAR,
     OPEN_STATES,
@@ -30,15 +27,14 @@ from noonmark.core.model import (
     WorkerInfo,
 )
 from noonmark.core.model.rollback import Epoch
-from noonmark.core.moments import moment_at
 from noonmark.core.stored import object_of
 from noonmark.engine.witnessing import Witness, Witnessed
-from noonmark.explain import evidence, repeats
+from noonmark.explain import evidence, remedies, repeats
 from noonmark.explain.absent import absence
 from noonmark.explain.endings import in_range
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
 from noonmark.explain.find import Asked, Found, find
-from noonmark.explain.fragments import asked_with, short_error
+from noonmark.explain.fragments import former_lines, short_error
 from noonmark.explain.meant import for_text
 from noonmark.explain.outages import outages
 from noonmark.explain.outcomes import OVERDUE_AFTER, WORTH_SAYING
@@ -152,8 +148,8 @@ def _assemble(
         runs=story.attempts,
         run_lines=_run_lines(scene),
         lines=lines,
-        remedy=_filled_in(telling.remedy, row, _again(scene, moment)),
-        commands=_commands(row, telling.outcome, for_text(scene.job, moment, row.business_date)),
+        remedy=remedies.filled_in(telling.remedy, row, remedies.again(scene, moment)),
+        commands=remedies.commands(row, telling.outcome, for_text(scene.job, moment, row.business_date)),
     )
 
 
@@ -169,7 +165,8 @@ def _scene(
         related |= {other.id: other for other in _after_range(store, row)}
     known = processes(everybody := store.workers(), lives)
     workers = as_known(everybody, known, voice.now)
-    epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
+    facts = store.facts([rollback.FACT, former.FACT])
+    epochs = rollback.epochs_of(facts[rollback.FACT].value)
     return Scene(
         story=story,
         job=found.job,
@@ -183,6 +180,7 @@ def _scene(
         untold=repeats.untold(epochs, found.job, row),
         lost=_repeated_since(epochs, story),
         witnessed=_witnessed(epochs, story, witness),
+        former=former.former_of(facts[former.FACT]),
         outages=outages(store, workers, row.scheduled_for),
         in_progress=_in_progress(store, row, voice),
         processes=known,
@@ -306,7 +304,7 @@ def _lines(scene: Scene) -> tuple[str, ...]:
         )
         at = voice.moment(alert.opened_at)
         lines.append(voice.say("line_alert", level=alert.level, kind=alert.kind, at=at, state=state))
-    return tuple(lines)
+    return (*lines, *former_lines(scene.former, voice))
 
 
 def _run_lines(scene: Scene) -> tuple[str, ...]:
@@ -330,42 +328,6 @@ def _run_lines(scene: Scene) -> tuple[str, ...]:
     )
 
 
-def _again(scene: Scene, moment: Micros) -> str:
-    """Return how the moment that a row stands for is asked for once more, where it is over; "" for any other row."""
-    job, row = scene.job, scene.row
-    if job is None or not job.is_series or moment > scene.now or moment_at(job, moment) is None:
-        return ""
-    return f" --for {for_text(job, moment, row.business_date)}"
-
-
-def _commands(row: Occurrence, outcome: str, when: str) -> tuple[str, ...]:
-    if outcome in ("missed", "failed"):
-        run = f"noonmark retry r{row.id}"
-        if when and outcome == "missed":
-            run = f"noonmark run {shlex.quote(row.job)} --for {when}{asked_with(row)} --dry-run"
-        return (run, f'noonmark mark r{row.id} handled --reason "…"')
-    if outcome == "refused_duplicate" and row.duplicate_of:
-        return (f"noonmark why --occurrence r{row.duplicate_of}",)
-    return ()
-
-
-def _filled_in(remedy: str, row: Occurrence, when: str = "") -> str:
-    """Put this occurrence into the commands of a remedy, so that they can be copied."""
-    missing = object_of(row.detail).get("missing")
-    if isinstance(missing, list) and missing and isinstance(missing[0], str):
-        kind, name, _ = fact_subject(missing[0])
-        name = shlex.quote(name.partition("[")[0] if kind == "success" else name)
-        places = ("OTHER-JOB", "该任务") if kind == "success" else ("FLAG", "标志")
-        for place in places:
-            remedy = re.sub(rf"(noonmark \w+ ){place}(?![\w-])", lambda found: found[1] + name, remedy)
-    remedy = re.sub(r"\bRUN\b", f"r{row.id}", remedy)
-    if not row.job:  # a key that was cancelled before anybody asked: which job it was for nobody said
-        return remedy
-    job = shlex.quote(row.job)
-    remedy = remedy.replace("noonmark run JOB", f"noonmark run {job}{when}{asked_with(row)}")
-    return re.sub(r"(?<!-)\bJOB\b", lambda _: job, remedy)
-
-
 def _explain_absence(store: Store, found: Found, asked: Asked, voice: Voice, lives: Lives | None) -> Explanation:
     workers = as_known(everybody := store.workers(), processes(everybody, lives), voice.now)
     answer = absence(store, found, asked, workers, voice)
@@ -385,7 +347,7 @@ def _explain_absence(store: Store, found: Found, asked: Asked, voice: Voice, liv
         code=telling.code,
         revision=_revision(found.job_row),
         checks=checks,
-        lines=telling.lines,
+        lines=(*telling.lines, *former_lines(former.former_of(store.facts([former.FACT])[former.FACT]), voice)),
         remedy=telling.remedy or voice.remedy(telling.code),
     )
 

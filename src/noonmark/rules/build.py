@@ -6,12 +6,13 @@ values over and turns field paths into places.
 
 from __future__ import annotations
 
+import json
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from noonmark.core.model import Condition, Cron, Guardrails, Job, Manual, Trigger, Window
-from noonmark.rules import checks, parts, schema, shapes
+from noonmark.rules import checks, guesses, parts, schema, shapes
 from noonmark.rules.problems import Place, Problem
 from noonmark.rules.source import got, wanted
 from noonmark.rules.tree import Map, Mark, find_mark, nearest, plain
@@ -157,7 +158,7 @@ def _report_error(error: Any, fields: Map, part: str, report: shapes.Report) -> 
         report("wrong_type", mark, **wanted(_TYPES[kind]), **got(value), hint=hint, hint_zh=hint_zh)
     elif kind == "literal_error":
         choices = str(error["ctx"]["expected"]).replace("'", "").replace(" or ", ", ").replace("True", "true")
-        close = nearest(str(value), choices.split(", "))
+        close = guesses.of_choice(last, value) or nearest(str(value), choices.split(", "))
         hint, hint_zh = (
             (f'did you mean "{close}"?', f"是否想写“{close}”？") if close else ("choose one of them", "请选择其一")
         )
@@ -170,6 +171,9 @@ def _report_error(error: Any, fields: Map, part: str, report: shapes.Report) -> 
 
 def suggestion(name: str, part: str) -> tuple[str, str]:
     """Return what somebody may have meant by an unknown field of that part of a rule."""
+    foreign = guesses.of_field(name)
+    if foreign is not None and part in ("job", "schedule", "defaults", "catch_up", "retry"):
+        return foreign
     known = schema.KNOWN[part]
     close = nearest(name, known)
     if close:
@@ -179,15 +183,17 @@ def suggestion(name: str, part: str) -> tuple[str, str]:
 
 
 def _type_hint(kind: str, value: Any, field: str) -> tuple[str, str]:
-    if field == "schedule" and isinstance(value, str):
-        return f'write {{cron: "{value}"}}', f'请写 {{cron: "{value}"}}'
+    guess = guesses.of_value(field, value)
+    if guess is not None:
+        return guess
     if kind == "bool_type" and isinstance(value, str):
         meant = {"yes": "true", "on": "true", "y": "true", "true": "true"}.get(value.lower(), "false")
         return f"write {meant} without quotes", f"请写 {meant}，不加引号"
     if kind == "string_type" and isinstance(value, (bool, int, float)):
         return f'quote it: "{str(value).lower()}"', f'请加引号："{str(value).lower()}"'
     if kind == "list_type" and isinstance(value, str):
-        return f"write [{value}]", f"请写 [{value}]"
+        listed = json.dumps([value[:60]], ensure_ascii=False)
+        return f"write {listed}", f"请写 {listed}"
     return "correct it", "请改正"
 
 

@@ -56,6 +56,14 @@ FILE_MESSAGES: dict[str, Message] = {
         "",
         "请检查此处之前的缩进、引号和冒号",
     ),
+    "yaml_unquoted": Message(
+        "a value that begins with {sign} is not quoted",
+        "YAML does not read it as text",
+        'quote it, for example cron: "*/5 * * * *"',
+        "以 {sign} 开头的值没有加引号",
+        "YAML 不会把它当作文本",
+        '请加引号，例如 cron: "*/5 * * * *"',
+    ),
     "yaml_duplicate_key": Message(
         '"{key}" is written twice, first in line {first}',
         "only one of them could count",

@@ -1,30 +1,36 @@
-"""What a person should still write into rules that load: missing reasons, keys without a time, nothing to run.
+"""What a person should still look at in rules that load: missing reasons, keys that meet, cron that is often misread.
 
 Rule of the file: a finding never stops a load; ``lint`` prints it and may fail on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import takewhile
 
-from noonmark.core import keys
-from noonmark.core.model import Cron, Every, Job
+from noonmark.core import cron, durations, keys, series, times, zones
+from noonmark.core.model import DAY, At, Cron, Every, Job, Micros
 from noonmark.rules.assemble import Loaded
 from noonmark.rules.checks import needs_handler
 from noonmark.rules.problems import Problem
 
+_ABBREVIATIONS = {"EST": "America/New_York", "MST": "America/Denver", "HST": "Pacific/Honolulu"}
+"""Zones that are one offset all the year round, with what those who write them mostly mean."""
 
-def findings(loaded: Loaded, *, handlers: Collection[str] | None = None) -> list[Problem]:
+
+def findings(loaded: Loaded, *, handlers: Collection[str] | None = None, now: Micros | None = None) -> list[Problem]:
     """Return what to look at, in the order of the file.
 
     Args:
         loaded: the result of a load.
         handlers: names of decorated functions; None = not known, so nothing is said about jobs without one.
+        now: UTC microseconds; None = not known, so nothing is said about what is over.
     """
     found: list[Problem] = []
     for job in loaded.jobs:
-        for path, code, detail in _of_job(job, handlers):
+        for path, code, detail in (*_of_job(job, handlers), *_over(job, now)):
             place, shown = loaded.place(job.name, *path)
             found.append(Problem(code=code, place=place, path=shown, job=job.name, detail=detail))
     return found
@@ -43,6 +49,11 @@ def _of_job(job: Job, handlers: Collection[str] | None) -> list[tuple[tuple[str 
         sound = replace(strict, key=job.key if keys.has_time_part(job.key) else f"{job.key}:{{scheduled_for}}")
         problems = keys.check_template(sound.key, sound) if job.key else []
         found.extend((("key",), "unbound_name", {"error": problem.replace(sound.key, job.key)}) for problem in problems)
+    found.extend(_of_time(job))
+    found.extend((("schedule", "cron"), "cron_reading", {"error": warning}) for warning in _readings(job))
+    meeting = _same_key(job)
+    if meeting is not None:
+        found.append((("key",), "key_same_twice", meeting))
     if handlers is not None and needs_handler(job) and job.name not in handlers:
         found.append(((), "nothing_to_run", {}))
     return found
@@ -60,3 +71,64 @@ def _parts_without_reason(job: Job) -> list[tuple[str | int, ...]]:
     if job.catch_up.max_delay is not None and not job.catch_up.reason:
         parts.append(("catch_up",))
     return parts
+
+
+def _of_time(job: Job) -> Iterator[tuple[tuple[str | int, ...], str, dict[str, object]]]:
+    zone, trigger = job.tz, job.trigger
+    if zone in _ABBREVIATIONS:
+        yield ("schedule", "tz"), "zone_without_summer", {"value": zone, "meant": _ABBREVIATIONS[zone]}
+    elif match := re.fullmatch(r"Etc/GMT([+-])(\d+)", zone):
+        told = {"side": "-" if match[1] == "+" else "+", "hours": f"{int(match[2]):02d}:00"}
+        if int(match[2]):
+            yield ("schedule", "tz"), "zone_counts_west", {"value": zone, **told}
+    if isinstance(trigger, Every) and trigger.period % DAY == 0 and _has_summer_time(zone):
+        days = durations.format_duration(trigger.period)
+        yield ("schedule", "every"), "every_day_in_real_time", {"value": days, "zone": zone}
+    if isinstance(trigger, At):
+        first: dict[Micros, str] = {}
+        for index, text in enumerate(trigger.moments):
+            other = first.setdefault(times.parse_instant(text, zone), text)
+            if other != text:
+                yield ("schedule", "at", index), "moments_meet", {"value": text, "other": other}
+
+
+def _over(job: Job, now: Micros | None) -> Iterator[tuple[tuple[str | int, ...], str, dict[str, object]]]:
+    trigger = job.trigger
+    if now is None or not isinstance(trigger, At) or not trigger.moments:
+        return
+    last = max(times.parse_instant(text, trigger.tz) for text in trigger.moments)
+    if last < now:
+        yield ("schedule", "at"), "moments_over", {"ago": times.length_text(now - last)}
+
+
+def _has_summer_time(zone: str) -> bool:
+    start = zones.year_start(int(times.tzdata_version()[:4]))
+    end = zones.year_start(int(times.tzdata_version()[:4]) + 2)
+    stretches = takewhile(lambda stretch: stretch.start < end, zones.stretches_from(start, zone))
+    return any(stretch.offset != stretch.before for stretch in stretches)
+
+
+def _readings(job: Job) -> tuple[str, ...]:
+    trigger = job.trigger
+    return cron.parse_cron(trigger.expression, trigger.tz).warnings if isinstance(trigger, Cron) else ()
+
+
+_LOOKED_AT = 25
+"""Moments of a series whose keys are compared: those that meet do so from the first day."""
+
+
+def _same_key(job: Job) -> dict[str, object] | None:
+    """Return two moments of a series that share a key; a key without any time part is told by itself."""
+    template = job.key
+    if not job.is_series or "{scheduled_for}" in template or not template or not keys.has_time_part(template):
+        return None
+    year = int(times.tzdata_version()[:4])  # a year like any other, the same on every machine
+    start, end = zones.year_start(year) - DAY, zones.year_start(year + 10)
+    subject, params = series.subjects(job)[0]
+    seen: dict[str, str] = {}
+    for moment in series.moments_between(job, start, end, limit=_LOOKED_AT):
+        key = series.row_for_moment(job, moment, revision=1, subject=subject, params=params, worker="w").key
+        if key in seen:
+            return {"first": seen[key], "second": moment.nominal, "key": key}
+        seen[key] = moment.nominal
+    return None

@@ -93,6 +93,8 @@ def read_yaml(text: str, name: str) -> tuple[Any, list[Problem]]:
         if isinstance(error, ComposerError) and "single document" in (error.context or ""):
             code = "yaml_many_documents"
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        if sign := _unquoted(error):
+            raise refusal("yaml_unquoted", name, line=line, column=column, sign=sign) from None
         raise refusal(code, name, line=line, column=column, error=_first_line(error)) from None
     except YAMLError as error:
         offset = int(getattr(error, "position", 0) or 0)
@@ -151,6 +153,15 @@ def joined(text: str) -> str:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
         raise ValueError("the text has half a sign (a lone surrogate)") from None
+
+
+def _unquoted(error: Any) -> str:
+    """Return the sign with which a value begins that YAML does not take for text, empty when that is not the mistake."""
+    problem = error.problem or ""
+    if re.search(r"undefined alias '[^'\w]", problem) or "an alias" in (error.context or ""):
+        return "*"
+    found = re.search(r"found character '([@`%])' that cannot start", problem)
+    return found[1] if found else ""
 
 
 def _first_line(error: Any) -> str:

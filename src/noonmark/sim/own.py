@@ -4,29 +4,35 @@ Promise: what is due and what goes wrong comes at the same moments as without th
 worker is well, nothing runs and nothing is due is passed in one step.
 
 Rule of the file: a step is what nobody can notice: the workers' own clocks stand still meanwhile, then each says that
-it lives and looks at the store before anything else happens.
+it lives.  Where a row is due at the end of it, one of them, left to chance, is there first, as in any other future: the
+others would find nothing, and look when they would look anyway, or at once where something is left.
 """
 
 from __future__ import annotations
 
+import heapq
+import random
 from bisect import insort
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from noonmark.core.model import MINUTE, SECOND, Micros, Occurrence, Query
 from noonmark.ports.clock import Clock
 from noonmark.ports.store import Capability, Store
+from noonmark.sim import checkers, deeds
 from noonmark.sim.plan import Plan
 from noonmark.sim.store import Cluster
 from noonmark.sim.world import SimWorld
 from noonmark.sim.zoo import Specimen
 from noonmark.testing.clock import VirtualClock
+from noonmark.testing.world import Replica
 
 CALM: Micros = 2 * MINUTE
-"""So long after the last deed or fault everybody has come to rest: leases have ended, what was away is written down."""
+"""So long after the last fault everybody has come to rest: leases have ended, what was away is written down."""
 SPARE: Micros = 2 * SECOND
-"""A step ends so long before what comes next."""
+"""A step ends so long before a deed or a fault."""
 SHORTEST: Micros = 15 * SECOND
 """Less is not worth a step: each worker asks as often by itself."""
 
@@ -73,6 +79,12 @@ class OwnCluster(Cluster):
             return None
         return min((row.due_at for row in rows if row.due_at is not None), default=self.now() + 400 * MINUTE)
 
+    def due_now(self) -> set[str]:
+        """Return for which workers something is due and nobody at work on it; "" for any of them."""
+        now = self.now()
+        rows = self._primary._tables.open_rows()
+        return {row.worker for row in rows if row.due_at is not None and row.due_at <= now and not row.holder}
+
     def wake(self) -> None:
         """Let everybody look."""
         self._tell()
@@ -94,6 +106,8 @@ class OwnWorld(SimWorld):
         self._told = told
         self._steps = 0
         self._restless_until: Micros = 0  # on the world's boot clock
+        self._rough: list[Micros] = []  # when faults come and go, and what else leaves its traces for a while
+        self._dice = random.Random(f"own {plan.seed}")
         super().__init__(plan, bodies)
         self._restless_until = self.begins + CALM
 
@@ -102,9 +116,23 @@ class OwnWorld(SimWorld):
         self.cluster = self.own = OwnCluster(self._server_clock)
         return self.cluster
 
+    def store_for(self, replica: Replica) -> Store:
+        """Return a process's own way to the cluster, on which it waits for nothing."""
+        replica.gate.gives_way = False
+        return super().store_for(replica)
+
+    def at(self, moment: Micros, act: Callable[[], None]) -> None:
+        """Do something at a moment, microseconds after the world's beginning."""
+        super().at(moment, act)
+        if not _leaves_no_trace(act):
+            heapq.heappush(self._rough, self.begins + moment)
+
     def _settle_instant(self) -> None:
-        if self._agenda and self._agenda[0][0] <= self.clock.boot():
-            self._restless_until = self.clock.boot() + CALM
+        now = self.clock.boot()
+        while self._rough and self._rough[0] <= now:
+            heapq.heappop(self._rough)
+            self._restless_until = now + CALM
+            self.own.wake()  # when something goes wrong everybody knows what is due next
         super()._settle_instant()
         self._steps += 1
         if not self._steps % 200:
@@ -118,15 +146,16 @@ class OwnWorld(SimWorld):
         if due is None or not self._is_well():
             self._restless_until = now + SECOND
             return
-        ends = [now + due - self.own.now(), self.begins + self.plan.length]
+        is_due = now + due - self.own.now()
+        others = [self.begins + self.plan.length - SPARE]
         if self._agenda:
-            ends.append(self._agenda[0][0])
-        length = min(ends) - SPARE - now
-        if length < SHORTEST:
-            self._restless_until = min(ends) + SECOND
+            others.append(self._agenda[0][0] - SPARE)
+        end = min(is_due, *others)
+        if end - now < SHORTEST:
+            self._restless_until = end + SECOND
             return
-        self._pass(length)
-        self._restless_until = self.clock.boot() + 2 * SPARE
+        self._pass(end - now)
+        self._restless_until = end + SPARE
 
     def _is_well(self) -> bool:
         if self.outside.is_waiting or len(self.well()) < self.plan.replicas:
@@ -139,5 +168,18 @@ class OwnWorld(SimWorld):
             machine.clock.hold(length)
         for replica in self.replicas:
             replica.engine.duty.beat()
+        due = self.own.due_now()
+        if due == {""}:
+            self._dice.choice(self.replicas).engine.wake()
+            super()._settle_instant()
+            due = self.own.due_now()
+            if not due:
+                return
         self.own.wake()
         super()._settle_instant()
+
+
+def _leaves_no_trace(act: Callable[[], None]) -> bool:
+    """Return True for what people do, which is over when it is answered, and for what only judges."""
+    where = getattr(act.func if isinstance(act, partial) else act, "__module__", "")
+    return where == deeds.__name__ or where.startswith(f"{checkers.__name__}.")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from calling import Noonmark
 from desk import Desk
 
-from noonmark.core.model.rollback import Receipt
+from noonmark.core.model import Cron
+from noonmark.core.model.rollback import Claim, Receipt
 from noonmark.engine import places
 from noonmark.engine.statefolder import StateFolder
+from noonmark.testing.builders import make_job
 
+DAILY = make_job("daily", trigger=Cron(expression="0 9 * * *", tz="UTC"))
 BEFORE = "0" * 31 + "b"
 
 
@@ -82,3 +86,27 @@ def test_a_name_in_a_damaged_file_is_never_a_path(tmp_path: Path, name: str) -> 
     remembered(tmp_path, "sqlite:///b", "outside")
     assert places.former([tmp_path / "2"], "sqlite:///a", "2") == []
     assert places.former([tmp_path], "sqlite:///a", "2") == []
+
+
+@pytest.fixture
+def told(desk: Desk, state: Path) -> str:  # noqa: ARG001
+    """A worker has found the store in the place of another one, and nobody of this machine remembers that."""
+    guard: Any = desk.store
+    guard.prove(Claim(writer="p", worker="w", receipt=None, before=BEFORE))
+    return BEFORE
+
+
+def test_why_and_next_say_that_another_store_lay_here_until_a_person_takes_it_away(
+    noonmark: Noonmark, desk: Desk, told: str
+) -> None:
+    desk.register(DAILY)
+    for words in (("why", "daily"), ("why", "--key", "nobody"), ("next", "daily"), ("next",), ("doctor",)):
+        said = noonmark(*words)
+        assert told in said.out + said.err, words
+        assert "lay here" in said.out + said.err
+        assert "先前是另一个存储" in "".join((chinese := noonmark(*words, "--lang", "zh")).out + chinese.err), words
+    assert any(told in line for line in json.loads(noonmark("why", "daily", "--json").out)["lines"])
+    assert noonmark("signal", "noonmark:another-store", "--clear").code == 0
+    for words in (("why", "daily"), ("next", "daily"), ("next",), ("doctor",)):
+        said = noonmark(*words)
+        assert told not in said.out + said.err, words

@@ -44,6 +44,25 @@ def test_a_retry_that_can_try_nothing_any_more_says_so_with_3(night: Desk, noonm
     assert night.row(1).state is State.PENDING
 
 
+@pytest.mark.usefixtures("night")
+def test_json_says_what_comes_of_it_as_things_stand(noonmark: Noonmark) -> None:
+    run = noonmark("run", "digest", "--for", "2026-11-26", "--json", "--quiet")
+    (asked,) = run.plain["runs"]
+    stands = asked["as_things_stand"]
+    assert (run.code, stands["would_run"], stands["ends"], stands["code"]) == (3, False, True, "window_closed")
+    assert stands["sentence"].startswith("As things stand it ends without having run: Its window closed at ")
+    again = noonmark("run", "digest", "--for", "2026-11-26", "--json").plain["runs"][0]
+    assert (again["outcome"], again["as_things_stand"]) == ("duplicate_key", None)
+    retried = noonmark("retry", "r1", "--json")
+    assert (retried.code, retried.plain["as_things_stand"]["ends"]) == (3, True)
+    assert noonmark("retry", "r1", "--json").plain["as_things_stand"] is None, "it was not done"
+
+
+def test_json_says_that_it_runs(noonmark: Noonmark) -> None:
+    stands = noonmark("run", "tick", "--json").plain["runs"][0]["as_things_stand"]
+    assert (stands["would_run"], stands["ends"]) == (True, False)
+
+
 def test_why_blames_no_worker_for_what_was_asked_for_too_late(night: Desk, noonmark: Noonmark) -> None:
     number = noonmark("run", "digest", "--for", "2026-11-26", "--json").plain["runs"][0]["id"]
     row = night.look()

@@ -12,7 +12,7 @@ from desk import Desk
 from noonmark.core.codec import canonical
 from noonmark.engine import host
 from noonmark.explain.fragments import asked_with
-from noonmark.explain.why import _filled_in
+from noonmark.explain.remedies import filled_in
 from noonmark.faces.cli.params import read_params
 from noonmark.testing.builders import make_row
 
@@ -30,7 +30,7 @@ def test_a_secret_param_is_left_to_fill_in() -> None:
 
 def test_the_command_of_a_remedy_has_the_params_that_the_run_needs() -> None:
     row = make_row(job="bad job", params=canonical({"n": 3}))
-    told = _filled_in("To run it again on purpose: noonmark run JOB --again --reason WHY", row)
+    told = filled_in("To run it again on purpose: noonmark run JOB --again --reason WHY", row)
     assert told.endswith("noonmark run 'bad job' --param n=3 --again --reason WHY")
 
 

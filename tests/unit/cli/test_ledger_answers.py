@@ -430,6 +430,33 @@ def test_what_failed_and_did_not_run_in_what_was_lost_is_retried(noonmark: Noonm
     assert machine.state(failed) is State.PENDING
 
 
+def test_retry_reads_the_journals_that_are_named(
+    noonmark: Noonmark, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.desk.register(MAIL)
+    failed = _failed_for_good(machine, "1", key="mail:3")
+    machine.remember("mail:3")
+    machine.desk.later(SECOND)
+    machine.prove()
+    monkeypatch.setenv("NOONMARK_STATE", str(tmp_path / "elsewhere"))
+    elsewhere = noonmark("retry", f"r{failed}", "--state", str(tmp_path / "nothing"))
+    assert (elsewhere.code, "no worker has a state folder for this store" in elsewhere.err) == (5, True), elsewhere
+    named = noonmark("retry", f"r{failed}", "--state", str(machine.folder))
+    assert (named.code, f"r{failed} ran already" in named.err) == (3, True), named
+    assert f"noonmark ledger export FILE --from-state {machine.folder}, then" in named.err
+    assert machine.state(failed) is State.FAILED_MANUAL
+    assert noonmark("retry", f"r{failed}", "--state", "none").code == 0
+
+
+def test_a_folder_that_is_named_to_retry_is_looked_at_though_nothing_was_lost(
+    noonmark: Noonmark, machine: Machine, tmp_path: Path
+) -> None:
+    machine.desk.register(MAIL)
+    failed = _failed_for_good(machine, "1", key="mail:3")
+    assert noonmark("retry", f"r{failed}", "--state", str(tmp_path / "nothing")).code == 5
+    assert machine.state(failed) is State.FAILED_MANUAL
+
+
 def test_what_people_did_in_the_lost_range_is_to_be_looked_at_as_the_alert_and_show_say(
     noonmark: Noonmark, machine: Machine
 ) -> None:

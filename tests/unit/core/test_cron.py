@@ -252,18 +252,18 @@ def test_the_shortest_gap_is_that_of_the_clock(expression: str, gap: int) -> Non
         ("0 9 * *", "has 4 fields, but 5 are needed"),
         ("0 9 * * * * 2026", "7 fields"),
         ("60 * * * *", "minute field"),
-        ("0 24 * * *", "hour field"),
+        ("0 25 * * *", "hour field"),
         ("0 0 0 * *", "day-of-month field"),
         ("0 0 32 * *", "day-of-month field"),
         ("0 0 * 13 *", "month field"),
         ("0 0 * * 8", "day-of-week field"),
-        ("0 0 * * MONDAY", "SUN-SAT"),
+        ("0 0 * * MO", "SUN-SAT"),
         ("0 22-2 * * *", "write 22-23,0-2"),
         ("0 0 * * FRI-MON", "write FRI-SAT,SUN-MON"),
         ("0 0 * 11-2 *", "write NOV-DEC,JAN-FEB"),
-        ("0 9 ? * *", r"write \* instead of \?"),
+        ("? 9 * * *", r"write \* instead of \?"),
         ("0 0 15W * *", "nearest weekday"),
-        ("@reboot", "known are @yearly"),
+        ("@fortnightly", "known are @yearly"),
         ("@every 5m", "every: 5m"),
         ("TZ=Asia/Tokyo 0 9 * * *", "tz: Asia/Tokyo"),
         ("0 9 * * *\n0 10 * * *", "line break"),
@@ -278,7 +278,7 @@ def test_the_shortest_gap_is_that_of_the_clock(expression: str, gap: int) -> Non
         (",".join("1" for _ in range(150)) + "x * * * *", "minute field"),
         ("1/2/3 * * * *", "minute field"),
         ("0 0 L/2/3 * *", "day-of-month field"),
-        ("0 0 * * L", "day-of-week field"),
+        ("0 0 * * L", "write SAT"),
         ("0 0 * * MON#6", "day-of-week field"),
     ],
 )
@@ -298,7 +298,7 @@ def test_an_unknown_zone_is_refused_with_the_nearest_one() -> None:
 
 
 @settings(max_examples=300, deadline=500)
-@given(st.text(alphabet="0123456789*/-,LW#@ \tMONFEB?x", max_size=40))
+@given(st.text(alphabet="0123456789*/-,LW#@ \tMONFEB?xH~()", max_size=40))
 def test_any_text_is_either_a_rule_with_moments_or_refused_in_time(text: str) -> None:
     try:
         rule = cron.parse_cron(text, "America/New_York")

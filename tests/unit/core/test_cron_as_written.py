@@ -63,6 +63,7 @@ WRITTEN = [
     ("* */6 * * *", "UTC", "2026-11-29T12:01Z 2026-11-29T12:02Z 2026-11-29T12:03Z"),
     ("0 0 * * 1#1,3#2", "UTC", "2026-12-07T00:00Z 2026-12-09T00:00Z 2027-01-04T00:00Z"),
     ("0 0 29 2 *", "UTC", "2028-02-29T00:00Z 2032-02-29T00:00Z 2036-02-29T00:00Z"),
+    ("0 9 ? * THU", "UTC", "2026-12-03T09:00Z 2026-12-10T09:00Z 2026-12-17T09:00Z"),
     ("0 0 15 * 1", "UTC", "2026-11-30T00:00Z 2026-12-07T00:00Z 2026-12-14T00:00Z"),
     ("30 16 * * SUN", "UTC", "2026-11-29T16:30Z 2026-12-06T16:30Z 2026-12-13T16:30Z"),
     ("0 17 8-14 * SUN", "UTC", "2026-11-29T17:00Z 2026-12-06T17:00Z 2026-12-08T17:00Z"),
@@ -89,8 +90,3 @@ def test_an_expression_found_in_a_file_means_what_its_writer_meant(expression: s
 def test_a_minute_that_no_hour_has_is_refused() -> None:
     with pytest.raises(ValueError, match="minute"):
         cron.parse_cron("99 * * * *", "UTC")
-
-
-def test_the_question_mark_of_other_dialects_is_refused_with_what_to_write() -> None:
-    with pytest.raises(ValueError, match=r"write \* instead of \?"):
-        cron.parse_cron("0 9 ? * THU", "UTC")

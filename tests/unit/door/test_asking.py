@@ -44,6 +44,18 @@ def test_at_wants_an_aware_moment(closing: Any) -> None:
         closing.at(datetime(2026, 12, 1, 9))(order_id=1)  # noqa: DTZ001 - that is the point
 
 
+def test_a_moment_that_is_long_past_is_refused_with_the_time_and_what_to_say(sched: Scheduler, closing: Any) -> None:
+    with pytest.raises(ValueError, match=r"365 d before the store's time, 2026-11-28T12:00:00.*later.*late=\"365d\""):
+        closing.at(datetime(2025, 11, 28, 12, tzinfo=UTC))(order_id=1)
+    assert sched.occurrences("close_unpaid") == []
+    yesterday = START - timedelta(days=1)
+    assert closing.at(yesterday)(order_id=2).due_at == yesterday, "events that are worked off late are due at once"
+    old = START - timedelta(days=365)
+    assert closing.at(old, late="365d")(order_id=3).due_at == old
+    with pytest.raises(ValueError, match="59 s"):
+        closing.at(START - timedelta(seconds=59), late="58s")(order_id=4)
+
+
 def test_what_is_enqueued_can_be_awaited(closing: Any) -> None:
     async def ask() -> int:
         return int((await closing.later("1m")(order_id=3)).id)

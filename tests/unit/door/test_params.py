@@ -90,3 +90,35 @@ def test_a_key_made_of_params_is_rendered_from_an_events_fields(sched: Scheduler
 
     assert sched.emit("order.created", order_id=7).enqueued[0].key == "unpaid:7"
     assert close_unpaid.later("1m")(order_id=8).key == "unpaid:8"
+
+
+def test_what_the_function_of_a_waiting_job_needs_is_asked_for_by_emit(sched: Scheduler) -> None:
+    @sched.job(on_event("order.created"), key="unpaid:{order_id}", params={"till": "a"}, reason=REASON)
+    def close_unpaid(order_id: int, till: str, customer: str, note: str = "") -> None: ...
+
+    with pytest.raises(MissingParamError, match=r"emit order\.created with customer=…$") as refused:
+        sched.emit("order.created", order_id=4)
+    assert (refused.value.what, refused.value.names, refused.value.job) == ("function", ("customer",), "close_unpaid")
+    assert sched.occurrences() == []
+    emitted = sched.emit("order.created", order_id=4, customer="ann", more="than it takes")
+    assert emitted.enqueued[0].key == "unpaid:4"
+
+
+def test_an_event_that_one_of_its_jobs_cannot_run_with_is_given_to_none(sched: Scheduler) -> None:
+    @sched.job(on_event("order.created"), reason=REASON)
+    def first(**fields: Any) -> None: ...
+
+    @sched.job(on_event("order.created"), reason=REASON)
+    def second(order_id: int) -> None: ...
+
+    with pytest.raises(MissingParamError, match="second needs order_id"):
+        sched.emit("order.created")
+    assert sched.occurrences() == []
+
+
+def test_a_call_of_a_job_that_waits_for_an_event_is_told_to_pass_what_is_missing(sched: Scheduler) -> None:
+    @sched.job(on_event("order.created"), reason=REASON)
+    def close_unpaid(order_id: int) -> None: ...
+
+    with pytest.raises(MissingParamError, match=r"pass order_id=…$"):
+        close_unpaid.run_now(reason="x")

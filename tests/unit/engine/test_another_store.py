@@ -6,9 +6,11 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
+from noonmark.core import former
 from noonmark.core.model import MINUTE, SECOND, Every, State
 from noonmark.engine.signals import Lost
 from noonmark.explain.verify import verify
@@ -40,6 +42,7 @@ def test_workers_declare_their_jobs_in_a_store_that_came_back_empty_and_ticks_go
     world.job(OWN, lambda: world.effect("own"))
     world.job(ASKED, lambda: world.effect("asked"))
     world.advance("30s")
+    before = cast("MemoryStore", world.store).store_id()
     make_anew(world)
     emptied = world.now
     world.advance("12s")
@@ -47,6 +50,11 @@ def test_workers_declare_their_jobs_in_a_store_that_came_back_empty_and_ticks_go
     assert len([row for row in world.rows("tick") if row.frontier]) == 1
     assert len([row for row in world.rows("own") if row.frontier]) == replicas
     assert len([info for info in world.store.workers() if info.is_awake(world.now)]) == replicas
+    told = former.former_of(world.store.facts([former.FACT])[former.FACT])
+    assert told is not None
+    assert told.store == before
+    (alert,) = world.store.tallies().open_alerts
+    assert (alert.code, alert.level, alert.count) == (former.CODE, 3, 1), "told once, whoever else finds it"
     world.advance("18s")
     again = [done for done in world.effects if done.at > emptied + 12 * SECOND]
     assert [len([d for d in again if d.name == name]) for name in ("tick", "own")] == [18, 18 * replicas]

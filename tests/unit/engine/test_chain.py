@@ -592,3 +592,30 @@ def test_of_several_writers_successes_of_a_key_the_last_one_counts(tmp_path: Pat
     epoch = Epoch(number=1, lost_from=0, lost_until=100, detected_at=100)
     (known,) = witnessing.lost_successes([tmp_path], "s", [epoch]).values()
     assert (known.at, known.fence) == (90, 90)
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_proof_that_the_store_does_not_take_is_asked_again_by_the_same_writer_with_what_it_remembers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_lost: bool
+) -> None:
+    desk = Desk(tmp_path)
+    first, put_back = desk.worker(folder=desk.folder), desk.forget()
+    if is_lost:
+        desk.add("a")
+        desk.run(first)
+        first.close_memory()
+        put_back()
+    worker, prove = desk.worker("w2", folder=desk.folder), desk.store.prove
+    monkeypatch.setattr(desk.store, "prove", refuse)
+    for _ in range(3):
+        with pytest.raises(StoreUnreachable):
+            worker.prove()
+    monkeypatch.setattr(desk.store, "prove", prove)
+    worker.prove()
+    assert [writer.id for writer in desk.store.writers()] == [place.name for place in tmp_path.glob("*/w-*")]
+    assert len(mending.epochs(desk.store)) == is_lost
+    worker.close_memory()
+
+
+def refuse(*_: Any, **__: Any) -> Any:
+    raise StoreUnreachable("no room")

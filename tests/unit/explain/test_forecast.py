@@ -48,6 +48,46 @@ def test_a_time_that_happens_twice_is_said_to_run_once() -> None:
     assert second.local == "Mon 2027-11-08 01:30"
 
 
+@pytest.mark.parametrize(
+    ("trigger", "after", "shown", "note"),
+    [
+        (Cron(expression="@daily", tz="America/Santiago"), "2026-09-05T12:00:00", "Sun 2026-09-06 01:00",
+         "00:00 does not exist on that day: it runs at the end of the gap"),
+        (Cron(expression="30 1,2 * * *", tz="America/New_York"), "2027-03-14T01:45:00", "Sun 2027-03-14 03:00",
+         "02:30 does not exist on that day: it runs at the end of the gap"),
+        (Cron(expression="15 30 2 * * *", tz="America/New_York"), "2027-03-14T01:45:00", "Sun 2027-03-14 03:00",
+         "02:30:15 does not exist on that day: it runs at the end of the gap"),
+        (Cron(expression="0 12 * * *", tz="Pacific/Apia"), "2011-12-29T12:00:00", "Sat 2011-12-31 00:00",
+         "2011-12-30 12:00 does not exist on that day: it runs at the end of the gap"),
+        (At(moments=("2027-03-14T02:30:00",), tz="America/New_York"), "2027-03-13T12:00:00", "Sun 2027-03-14 03:00",
+         "02:30 does not exist on that day: it runs at the end of the gap"),
+        (At(moments=("2027-11-07T01:30:00",), tz="America/New_York"), "2027-11-06T12:00:00", "Sun 2027-11-07 01:30",
+         "01:30 happens twice on that day: it runs once, the first time"),
+        (Cron(expression="30 1,2 * * *", tz="America/New_York"), "2027-11-06T12:00:00", "Sun 2027-11-07 01:30",
+         "01:30 happens twice on that day: it runs once, the first time"),
+    ],
+)  # fmt: skip
+def test_every_local_time_that_a_clock_change_moves_or_repeats_is_told(
+    trigger: Cron | At, after: str, shown: str, note: str
+) -> None:
+    here = voice(trigger.tz, after)
+    (moved,) = coming(replace(CLOSE, trigger=trigger), here.now, 1, here)
+    assert moved.local == shown
+    assert moved.notes[-1] == note
+
+
+def test_a_moved_time_that_is_shown_in_another_zone_is_told_in_its_own() -> None:
+    job = replace(CLOSE, trigger=Cron(expression="30 2 * * *", tz="America/New_York"))
+    (moved,) = coming(job, at("2027-03-13T12:00:00", "UTC"), 1, voice("UTC", "2027-03-13T12:00:00"))
+    assert moved.notes == ("02:30 America/New_York does not exist on that day: it runs at the end of the gap",)
+
+
+def test_an_hourly_job_follows_real_time_and_is_told_of_no_gap() -> None:
+    job = replace(CLOSE, trigger=Cron(expression="0 * * * *", tz="America/New_York"))
+    here = voice("America/New_York", "2027-11-07T00:30:00")
+    assert [len(one.notes) for one in coming(job, here.now, 3, here)] == [0, 1, 0], "the change of the offset alone"
+
+
 def test_the_guard_and_a_pause_are_foreseen() -> None:
     job = replace(DIGEST, guardrails=Guardrails(allow_weekend=False))
     here = voice("Asia/Shanghai", "2026-11-28T12:00:00")

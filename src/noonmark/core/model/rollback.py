@@ -57,12 +57,16 @@ class Receipt:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A writer that asks whether its last acknowledged writes are still there; ``receipt`` None: it remembers nothing."""
+    """A writer that asks whether its last acknowledged writes are still there; ``receipt`` None: it remembers nothing.
+
+    ``before``: the store that lay here when the writer, or its machine, was here last, "" when that was this one.
+    """
 
     writer: str
     worker: str
     receipt: Receipt | None
     blind: bool = False
+    before: str = ""
 
 
 @quick

@@ -15,21 +15,27 @@ from noonmark.faces.cli.session import Session
 
 def carry_out(here: Session, act: Act, *, done: str, what: str) -> int:
     """Carry out an act and say how it went: ``done`` is the answer's word, ``what`` names the object."""
+    return answered(here, act, carried_out(here, act), done=done, what=what)
+
+
+def carried_out(here: Session, act: Act) -> Acted:
+    """Carry out an act and return the store's answer; what is not there is told as that."""
     answer = here.store.act(here.request_id(), act)
     if answer.outcome == "not_found":
         if act.key is not None:
             raise NotFound("no_open_key", "do_key_job", key=act.key)
         raise NotFound("no_occurrence", "do_history", number=act.occurrence_id)
-    return answered(here, act, answer, done=done, what=what)
+    return answer
 
 
-def answered(here: Session, act: Act, answer: Acted, *, done: str, what: str) -> int:
-    """Say how an act that was carried out went."""
+def answered(here: Session, act: Act, answer: Acted, *, done: str, what: str, **more: object) -> int:
+    """Say how an act that was carried out went; ``more`` is said in JSON only."""
     plain = {
         "v": 1,
         "outcome": answer.outcome,
         "ids": list(answer.ids),
         "state": answer.state.value if answer.state is not None else None,
+        **more,
     }
     here.emit(plain, lambda: _said(here, act, answer, done, what))
     return problems.OK if answer.outcome in ("done", "requested") else problems.REFUSED

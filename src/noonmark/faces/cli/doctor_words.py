@@ -89,6 +89,10 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "请放在本地磁盘并只由一台机器使用；多台机器请用 postgresql:// 或 redis://。",
     ),
     "sqlite_in_memory": ("文件在 {kind} 上，即内存中：机器关机后就没有了。", "请放到磁盘上。"),
+    "sqlite_only_looks": (
+        "本用户只能读 {path}，因此只能查看：不能从这里请求或更改任何事。",
+        "若要由本用户操作或运行 worker，请给予对该文件及其目录的写权限。",
+    ),
     "sqlite_room": ("文件所在磁盘只剩 {megabytes} MB；写满之后所有 worker 都会等待。", "请腾出空间。"),
     "sqlite_full": (
         "磁盘已满（文件旁只剩 {kilobytes} KB）：什么都不会开始，什么都不会记录；worker 会等待，有空间后自行继续。",
@@ -120,6 +124,13 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
     "receipt_unreadable": (
         "{folder} 中 {writers} 的回执无法读取：不知道存储是否丢失了它们的数据。",
         "在此启动的下一个 worker 会重新写好它们；请核对任务做过什么：noonmark ledger export",
+    ),
+    "store_another_told": (
+        (
+            "这里先前是另一个存储：{before}，直到 worker 于 {at} 发现现在这个。"
+            "它所存的内容不在现在的存储里，noonmark why 会这样说明。"
+        ),
+        "若非有意，请把它放回。不想再看到此提示：noonmark signal noonmark:another-store --clear",
     ),
     "store_another": (
         (

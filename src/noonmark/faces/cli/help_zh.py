@@ -1,9 +1,23 @@
-"""What ``noonmark --help`` says in Chinese: heading, commands, global options.
+"""What ``noonmark --help`` says in Chinese: heading, commands, global options, and how their lines are broken.
 
-Rule of the file: only text, by the names of ``lazy.py`` and ``settings.py``; the long help of a command is English.
+Rule of the file: texts by the names of ``lazy.py`` and ``settings.py``; what one command says beneath its line stands in
+``help_long_zh.py``.  Chinese has no spaces to break at and is two columns wide, so click's own wrapping does not fit it.
 """
 
 from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from noonmark.faces.cli.help_long_zh import LONG
+from noonmark.faces.cli.help_long_zh import OPTIONS as OF_COMMANDS
+
+if TYPE_CHECKING:
+    import click
+
+__all__ = ["COMMANDS", "EPILOG", "HEADING", "LONG", "OPTIONS", "PIECES", "TITLES", "USAGE"]
 
 HEADING = "面向 AI 智能体的调度器：准点，并且能证明。"
 TITLES = {"Options": "选项", "Global options": "全局选项", "Commands": "命令"}
@@ -57,10 +71,52 @@ OPTIONS: dict[str, str] = {
 }
 
 
-def option_help(names: list[str], english: str) -> str:
+_EXTRAS = (("env var: ", "环境变量："), ("default: ", "默认："), ("required", "必填"), ("; ", "；"))
+"""What click adds to an option's help, in brackets."""
+_PIECES = re.compile(r"[!-~]+[，。；：、）？！]* ?| |[^ -~][，。；：、）？！]*")
+"""What stays in one line: a word of Latin letters, one Chinese character, each with the punctuation that follows."""
+
+
+def option_help(names: list[str], english: str, command: str) -> str:
     """Return an option's help: Chinese where there is some, with the variables that click adds."""
-    chinese = next((OPTIONS[name] for name in names if name in OPTIONS), None)
+    own = OF_COMMANDS.get(command, {})
+    chinese = next((texts[name] for texts in (own, OPTIONS) for name in names if name in texts), None)
     if chinese is None:
         return english
-    _, sign, extra = english.partition("  [")
-    return chinese + sign + extra
+    _, sign, extra = english.rpartition("  [")
+    for each, told in _EXTRAS:
+        extra = extra.replace(each, told)
+    return chinese + sign + extra if sign else chinese
+
+
+def write_paragraphs(formatter: click.HelpFormatter, text: str) -> None:
+    """Write paragraphs, parted by a blank line, in lines that fit."""
+    for paragraph in text.split("\n\n"):
+        formatter.write_paragraph()
+        for line in fitted(paragraph, formatter.width - formatter.current_indent):
+            formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+def write_options(formatter: click.HelpFormatter, rows: Sequence[tuple[str, str]], most: int = 30) -> None:
+    """Write options beside their helps, in lines that fit."""
+    first = min(max(len(names) for names, _ in rows), most) + 2
+    for names, text in rows:
+        formatter.write(f"{'':>{formatter.current_indent}}{names}")
+        lines = fitted(text, max(formatter.width - formatter.current_indent - first, 10))
+        here = len(names) <= first - 2
+        formatter.write(" " * (first - len(names)) if here and lines else "\n")
+        for number, line in enumerate(lines):
+            formatter.write(f"{'' if here and not number else ' ' * (formatter.current_indent + first)}{line}\n")
+
+
+def fitted(text: str, columns: int) -> list[str]:
+    """Break a text into lines of so many columns, of which a Chinese character takes two."""
+    lines, line, used = [], "", 0
+    for piece in _PIECES.findall(text):
+        size = sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in piece.rstrip(" "))
+        if used + size > columns and line:
+            lines.append(line.rstrip(" "))
+            line, used = "", 0
+        line += piece
+        used += size + len(piece) - len(piece.rstrip(" "))
+    return [*lines, line.rstrip(" ")] if line else lines

@@ -62,9 +62,8 @@ class LazyGroup(click.Group):
             return super().format_help_text(ctx, formatter)
         from noonmark.faces.cli import help_zh
 
-        formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(help_zh.HEADING)
+            help_zh.write_paragraphs(formatter, help_zh.HEADING)
         return None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -78,9 +77,8 @@ class LazyGroup(click.Group):
             return super().format_epilog(ctx, formatter)
         from noonmark.faces.cli import help_zh
 
-        formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(help_zh.EPILOG)
+            help_zh.write_paragraphs(formatter, help_zh.EPILOG)
         return None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -147,14 +145,16 @@ class Command(click.Command):
         _write_usage(self, ctx, formatter)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Say what it does: in Chinese in one line, and in full in English."""
-        if _is_chinese(ctx) and self.name in COMMANDS:
-            from noonmark.faces.cli import help_zh
+        """Say what it does, in the reader's language."""
+        if not _is_chinese(ctx) or self.name not in COMMANDS:
+            return super().format_help_text(ctx, formatter)
+        from noonmark.faces.cli import help_zh
 
-            formatter.write_paragraph()
-            with formatter.indentation():
-                formatter.write_text(help_zh.COMMANDS[self.name])
-        super().format_help_text(ctx, formatter)
+        with formatter.indentation():
+            for text in (help_zh.COMMANDS[self.name], help_zh.LONG[self.name]):
+                if text:
+                    help_zh.write_paragraphs(formatter, text)
+        return None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the command's own options first."""
@@ -183,7 +183,12 @@ def _write_options(
         from noonmark.faces.cli import help_zh
 
         title = help_zh.TITLES[title]
-        records = [(names, help_zh.option_help(param.opts, text)) for param, (names, text) in told]
+        command = ctx.command.name or ""
+        records = [(names, help_zh.option_help(param.opts, text, command)) for param, (names, text) in told]
+        if records:
+            with formatter.section(title):
+                help_zh.write_options(formatter, records)
+        return
     if records:
         with formatter.section(title):
             formatter.write_dl(records)

@@ -20,7 +20,7 @@ from noonmark.core.told import Told, joined, key_told
 from noonmark.explain.render import stamp, table
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.acts import reason_given
-from noonmark.faces.cli.memories import folder_of, state_option, store_id
+from noonmark.faces.cli.memories import folder_of, from_state, state_option, store_id
 from noonmark.faces.cli.session import Command, Session, session, settings_of
 
 if TYPE_CHECKING:
@@ -288,8 +288,7 @@ def _refuse_known(here: Session, job: str) -> None:
     known = witness(found) if witness is not None else {}
     if known and (rows := known_rows(here.store, known, job)):
         shown = _numbers(row.id for row in rows)
-        named = [folder for folder in here.settings.state if folder != "none"]
-        state = f" {named[0]}" if len(named) == 1 else " DIR" if named else ""
+        state = from_state(here.settings)
         raise problems.Trouble("ledger_known", count=len(rows), rows=shown, state=state, code=problems.REFUSED)
 
 

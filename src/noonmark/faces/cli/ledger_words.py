@@ -205,12 +205,12 @@ LEDGER_TROUBLES: dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = 
         (
             "{row} ran already, in what the store lost, as the journal of {writer} knows",
             "tried again it would run a second time",
-            "noonmark ledger export FILE --from-state, then noonmark ledger import FILE --go",
+            "noonmark ledger export FILE --from-state{state}, then noonmark ledger import FILE --go",
         ),
         (
             "{row} 已经运行过（据 {writer} 的日志，在存储丢失的时段里）",
             "重试会让它再跑一遍",
-            "先 noonmark ledger export 文件 --from-state，再 noonmark ledger import 文件 --go",
+            "先 noonmark ledger export 文件 --from-state{state}，再 noonmark ledger import 文件 --go",
         ),
     ),
     "ledger_release_how": (

@@ -50,6 +50,12 @@ def memories(settings: Settings, store: Store) -> tuple[Path, ...]:
     return tuple(folder_of(named, store_id(store)) for named in settings.state if named != statefolder.NONE)
 
 
+def from_state(settings: Settings) -> str:
+    """Return what stands behind ``--from-state`` where these settings' folder is to be exported."""
+    named = [folder for folder in settings.state if folder != "none"]
+    return f" {named[0]}" if len(named) == 1 else " DIR" if named else ""
+
+
 def store_id(store: Store) -> str:
     """Return the store's own name, by which journals and exports know it."""
     named: Any = store

@@ -40,6 +40,8 @@ def next(ctx: click.Context, job: str | None, count: int, start: str | None, end
         here.emit(plain, lambda: _text(here, rule, found))
         if row is None:
             here.remark(here.word("not_stored"))
+        if app is None:
+            here.remark_former(rule.tz)
     return problems.OK
 
 
@@ -116,4 +118,6 @@ def _all(here: Session, count: int, start: str | None, end: str | None, app: str
         here.remark(here.word("nothing_comes" if app is None else "nothing_comes_app"))
     elif app is not None:
         here.remark(here.word("not_stored"))
+    if app is None:
+        here.remark_former(here.one_zone or "UTC")
     return problems.OK

@@ -63,9 +63,10 @@ def _load(here: Session, path: Path) -> Loaded | None:
 
 
 def _check(here: Session, loaded: Loaded) -> int:
+    from noonmark.faces.cli.declared import own_clock
     from noonmark.rules.findings import findings
 
-    found = findings(loaded)
+    found = findings(loaded, now=here.now if here.settings.now else own_clock())
     count = len(loaded.jobs)
     plain = {
         "v": 1,

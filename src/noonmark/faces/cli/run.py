@@ -30,7 +30,7 @@ from noonmark.faces.cli.apps import load_app
 from noonmark.faces.cli.declared import readable
 from noonmark.faces.cli.params import check_params, missing_told, read_params, remark_unchecked
 from noonmark.faces.cli.session import Command, Session, session
-from noonmark.faces.cli.standing import ends_without_a_run
+from noonmark.faces.cli.standing import Standing, remark_standing, standing
 
 
 @click.command(cls=Command)
@@ -166,7 +166,12 @@ def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *
 def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -> int:
     zone = here.zone(rule.tz)  # refused, if it is none, before anything is done
     added = here.store.add(here.request_id(), rows)
-    refused = [(row, answer) for row, answer in zip(rows, added, strict=True) if answer.outcome != "added"]
+    stand: list[Standing | None] = [
+        standing(here, rule, job_row, as_occurrence(row, number=answer.id, claimed=True))
+        if answer.outcome == "added"
+        else None
+        for row, answer in zip(rows, added, strict=True)
+    ]
     plain = {
         "v": 1,
         "job": rule.name,
@@ -178,18 +183,20 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
                 "duplicate_of": answer.duplicate_of,
                 "business_date": row.business_date,
                 "occurrence": stamp(row.scheduled_for, zone),
+                "as_things_stand": found.plain() if found is not None else None,
             }
-            for row, answer in zip(rows, added, strict=True)
+            for row, answer, found in zip(rows, added, stand, strict=True)
         ],
     }
     here.emit(plain, lambda: joined(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
-    if refused:
+    if None in stand:
         here.remark(here.word("run_again"))
         return problems.REFUSED
-    made = [as_occurrence(row, number=answer.id, claimed=True) for row, answer in zip(rows, added, strict=True)]
-    ends = [ends_without_a_run(here, rule, job_row, row) for row in made]
+    asked = [found for found in stand if found is not None]
+    for found in asked:
+        remark_standing(here, found)
     here.remark(f"noonmark why r{added[0].id}")
-    return problems.REFUSED if any(ends) else problems.OK
+    return problems.REFUSED if any(found.ends for found in asked) else problems.OK
 
 
 _HELD = {State.SUCCESS: "held_done", State.FAILED_MANUAL: "held_person"}

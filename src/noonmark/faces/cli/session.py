@@ -193,6 +193,14 @@ class Session:
         text = printable(redacted(text))
         click.echo(self._painted(text) if self._colours() else text)
 
+    def remark_former(self, zone: str) -> None:
+        """Say on stderr that another store lay here before this one, until a person takes that away."""
+        from noonmark.core import former
+        from noonmark.explain.fragments import former_lines
+
+        for line in former_lines(former.former_of(self.store.facts([former.FACT])[former.FACT]), self.voice(zone)):
+            self.remark(line)
+
     def remark(self, text: str) -> None:
         """Print a remark to stderr, unless asked to be quiet."""
         if not self.settings.quiet:

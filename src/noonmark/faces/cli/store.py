@@ -215,7 +215,8 @@ def _go(here: Session, source: Movable, target: Movable, found: Plan, plain: dic
     here.remark(here.word("copy_compares"))
     other = differences(source, target)
     is_to_be_opened = not found.is_complete and (as_it_is or not other)
-    if is_to_be_opened or not other:  # before anybody can work there
+    only_looks = getattr(source, "only_looks", False)
+    if (is_to_be_opened or not other) and not only_looks:  # before anybody can work there
         mark(source, plain["end"], here.request_id(), actor=here.actor)
     if is_to_be_opened:
         finish(source, target)
@@ -223,7 +224,7 @@ def _go(here: Session, source: Movable, target: Movable, found: Plan, plain: dic
     plain |= {"done": done, "copied": copied, "same": not other, "differences": [_plain(each) for each in other]}
     here.emit(plain, lambda: _end_text(here, plain, found, other))
     if done:
-        here.remark(here.word("copy_marked", clear=CLEAR))
+        here.remark(here.word("copy_unmarked") if only_looks else here.word("copy_marked", clear=CLEAR))
         here.remark(here.word("copy_no_workers"))
     if other:
         return problems.NO

@@ -90,6 +90,10 @@ STORE_WORDS: dict[str, tuple[str, str]] = {
         "The source is marked as copied: workers that start on it warn, and doctor does. To take the mark away: {clear}",
         "源已标记为被复制：在它上面启动的 worker 和 doctor 会警告。若要去掉标记：{clear}",
     ),
+    "copy_unmarked": (
+        "This user may only read the source, so it is not marked as copied: nothing warns who starts a worker on it.",
+        "本用户只能读源存储，因此没有标记它已被复制：在它上面启动 worker 不会有警告。",
+    ),
     "copy_no_workers": (
         "Records of workers do not go along: of runs before the copy the target cannot say what became of their workers.",
         "worker 的记录不随之复制：对于复制之前的运行，目标说不出其 worker 的下落。",

@@ -77,6 +77,7 @@ def _explained(
             witness=here.witness,
         )
     except NotFound as error:
+        here.remark_former(here.one_zone or "UTC")
         if key is not None and error.name == "no_key":
             _say_what_journals_have(here, key, job)
         raise

@@ -5,7 +5,10 @@ Rule of the file: a link is compared before anything of its verb is done, and ap
 
 from __future__ import annotations
 
-from noonmark.core import receipts, rollback
+from collections.abc import Mapping
+from typing import Any
+
+from noonmark.core import former, receipts, rollback
 from noonmark.core.model import AlertWrite, FactWrite, LedgerLine, Micros, changed
 from noonmark.core.model.rollback import LET_RUN, ChainLink, Claim, Epoch, Proof
 from noonmark.ports.rollback import ChainBroken
@@ -53,6 +56,7 @@ def prove(tables: Tables, store: str, claim: Claim, now: Micros, serving: str) -
             as_of=max((info.seen_at for info in tables.workers.values()), default=0),
             rollbacks=tables.facts[rollback.FACT].value if rollback.FACT in tables.facts else None,
             serving=tables.serving,
+            former=former.is_told(tables.facts.get(former.FACT)),
         ),
         serving,
         now,
@@ -65,6 +69,7 @@ def prove(tables: Tables, store: str, claim: Claim, now: Micros, serving: str) -
         _hold(tables, judged.hold_before, now)
     if judged.opened is not None:
         _say(tables, judged.opened, claim.worker, now)
+    _say_former(tables, judged, claim.worker, now)
     return Proof(
         outcome=judged.outcome,
         receipt=receipts.receipt_of(judged, store),
@@ -90,10 +95,24 @@ def _hold(tables: Tables, before: Micros, now: Micros) -> None:
 def _say(tables: Tables, epoch: Epoch, worker: str, now: Micros) -> None:
     detail = rollback.alert_detail(epoch)
     tables.alert(AlertWrite(job="", kind=rollback.ALERT, level=3, code="store_rolled_back", detail=detail), now)
+    _log(tables, "rollback", "store_rolled_back", detail, worker, now, revision=epoch.number)
+
+
+def _say_former(tables: Tables, judged: receipts.Judged, worker: str, now: Micros) -> None:
+    """Say once that another store lay here, or that nobody need know it any more."""
+    if judged.former:
+        tables.set_fact(FactWrite(name=former.FACT, value=judged.former, actor=worker), now)
+        _log(tables, former.CODE, former.CODE, former.detail(judged.former), worker, now)
+    if judged.alert is not None:
+        tables.alert(judged.alert, now)
+
+
+def _log(
+    tables: Tables, event: str, code: str, detail: Mapping[str, Any], worker: str, now: Micros, *, revision: int = 0
+) -> None:
     tables.last_seq += 1
     line = LedgerLine(
-        seq=tables.last_seq, occurrence_id=0, job="", at=now, last_at=now, count=1, event="rollback", verdict="",
-        code="store_rolled_back", detail=rollback.detail_text(detail), checks="[]", worker=worker, fence=0,
-        revision=epoch.number,
+        seq=tables.last_seq, occurrence_id=0, job="", at=now, last_at=now, count=1, event=event, verdict="", code=code,
+        detail=rollback.detail_text(detail), checks="[]", worker=worker, fence=0, revision=revision,
     )  # fmt: skip
     tables.ledger.setdefault(0, []).append(line)

@@ -11,7 +11,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from noonmark.core import receipts, rollback
+from noonmark.core import former, receipts, rollback
 from noonmark.core.lifecycle import KEPT
 from noonmark.core.model import DAY, AlertWrite, Micros
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Serving, Writer
@@ -41,6 +41,10 @@ _REST = (
     " (SELECT value FROM ~meta WHERE name = 'serving'), (SELECT value FROM ~meta WHERE name = 'store_id')"
 )
 _FACT = "SELECT value FROM ~fact WHERE name = $1::text"
+_FORMER = (
+    "SELECT value IS NOT NULL OR NOT EXISTS (SELECT FROM ~alert WHERE job = '' AND kind = $2::text AND closed_at IS NULL)"
+    " FROM ~fact WHERE name = $1::text"
+)
 _KEEP = (
     f"INSERT INTO ~writer ({_COLUMNS}) VALUES ($1::text, $2::text, $3::bigint, $4::text, $5::bigint, $6::bigint,"
     " $7::boolean, $8::bigint, $9::text) ON CONFLICT (id) DO UPDATE SET worker = excluded.worker, seq = excluded.seq,"
@@ -115,12 +119,14 @@ def _prove(session: Session, claim: Claim, fixed: Micros | None, *, alone: bool)
         (_BEAT, (worker,)),
         (_REST, ()),
         (_FACT, (rollback.FACT,)),
+        (_FORMER, (former.FACT, former.CODE)),
         kept=KEPT,
         alone=alone,
     )
     known, identity = _known(found)
     judged = receipts.judge(claim, known, identity, tx.now)
-    if judged.rollbacks is not None and not alone:
+    acts = judged.rollbacks is not None or judged.former or judged.alert is not None
+    if acts and not alone:
         raise _Alone
     head = judged.writer
     tx.later(
@@ -129,7 +135,7 @@ def _prove(session: Session, claim: Claim, fixed: Micros | None, *, alone: bool)
     )  # fmt: skip
     tx.later(_SERVING, json.dumps(asdict(judged.serving)))
     tx.later(_PRUNE, tx.now - RINGS_KEPT)
-    if judged.rollbacks is not None:
+    if acts:
         _act(tx, judged, claim.worker)
     tx.finish()
     return Proof(
@@ -142,7 +148,7 @@ def _prove(session: Session, claim: Claim, fixed: Micros | None, *, alone: bool)
 
 
 def _known(found: list[list[Row]]) -> tuple[receipts.Known, str]:
-    head, link, beat, [(identity, as_of, serving, store)], fact = found
+    head, link, beat, [(identity, as_of, serving, store)], fact, told = found
     value = unescaped(fact[0][0]) if fact and fact[0][0] is not None else None
     known = receipts.Known(
         store=str(store),  # it may have been made anew since we opened it
@@ -152,6 +158,7 @@ def _known(found: list[list[Row]]) -> tuple[receipts.Known, str]:
         as_of=as_of,
         rollbacks=None if value is None else json.loads(value),
         serving=None if serving is None else Serving(**json.loads(serving)),
+        former=bool(told[0][0]) if told else None,
     )
     return known, str(identity)
 
@@ -159,8 +166,11 @@ def _known(found: list[list[Row]]) -> tuple[receipts.Known, str]:
 def _act(tx: Transaction, judged: receipts.Judged, worker: str) -> None:
     """Write the rollback down; let nothing that may have run start by itself, nor by a decision or a release from before."""
     desk = Desk(tx)
-    lay(desk, Wanted(written_facts={rollback.FACT}))
-    facts.write(desk, rollback.FACT, judged.rollbacks, worker)
+    written = {rollback.FACT: judged.rollbacks, former.FACT: judged.former or None}
+    written = {name: value for name, value in written.items() if value is not None}
+    lay(desk, Wanted(written_facts=set(written)))
+    for name, value in written.items():
+        facts.write(desk, name, value, worker)
     if judged.hold_before is not None:
         tx.later(_UNHURRIED)
         tx.later(_GATE, judged.hold_before)
@@ -176,6 +186,11 @@ def _act(tx: Transaction, judged: receipts.Judged, worker: str) -> None:
             desk, 0, "", "rollback", code="store_rolled_back", detail=rollback.detail_text(detail), worker=worker,
             revision=judged.opened.number,
         )  # fmt: skip
+    if judged.former:
+        said = rollback.detail_text(former.detail(judged.former))
+        ending.log(desk, 0, "", former.CODE, code=former.CODE, detail=said, worker=worker)
+    if judged.alert is not None:
+        alerts.write(tx, judged.alert)
     writing.write(desk)
 
 

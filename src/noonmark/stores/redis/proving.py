@@ -53,7 +53,7 @@ def prove(
     receipt = claim.receipt
     about = [claim.writer, -1 if receipt is None else receipt.seq, "" if receipt is None else receipt.worker]
     for _ in range(JUDGED_AGAIN):
-        now, store, identity, head, link, beat, as_of, value, version, serving = read(about)
+        now, store, identity, head, link, beat, as_of, value, version, serving, told = read(about)
         if not store:
             name(uuid.uuid4().hex)
             continue
@@ -65,6 +65,7 @@ def prove(
             as_of=as_of,
             rollbacks=json.loads(value) if value else None,
             serving=Serving(**json.loads(serving)) if serving else None,
+            former=None if told == "" else told == "set",
         )
         judged = receipts.judge(claim, known, identity, now)
         opened = judged.opened
@@ -73,6 +74,7 @@ def prove(
             wire.fact_text(judged.rollbacks), judged.hold_before,
             None if opened is None else rollback.detail_text(rollback.alert_detail(opened)),
             0 if opened is None else opened.number, claim.worker,
+            None if judged.alert is None else wire.alert_write(judged.alert), wire.fact_text(judged.former or None),
         ]  # fmt: skip
         if write(written, json.dumps(asdict(judged.serving)))[1] == "done":
             return Proof(

@@ -111,7 +111,7 @@ def settlement(item: Settlement, texts: Texts) -> Plain:
         None if gates is None else _gates(gates), item.verdict, item.code, item.detail, item.checks, item.ledger,
         new_rows(item.adds, texts) if item.adds else None,
         [_fact_write(fact) for fact in item.facts] if item.facts else None,
-        [_alert_write(alert) for alert in item.alerts] if item.alerts else None,
+        [alert_write(alert) for alert in item.alerts] if item.alerts else None,
         item.result, item.error,
     ]  # fmt: skip
 
@@ -124,7 +124,7 @@ def _fact_write(fact: FactWrite) -> Plain:
     return [fact.name, fact_text(fact.value), fact.actor]
 
 
-def _alert_write(alert: AlertWrite) -> Plain:
+def alert_write(alert: AlertWrite) -> Plain:
     detail = json.dumps(dict(alert.detail), ensure_ascii=False)
     return [alert.job, alert.kind, alert.level, alert.code, detail, alert.occurrence_id, alert.clear]
 

@@ -78,6 +78,7 @@ class Link:
         urgent: bool = False,
         reader: bool = False,
         driver: str = APSW,
+        connection: AnyConnection | None = None,
     ) -> None:
         self.path = str(path)
         self.patience = PATIENCE
@@ -88,7 +89,7 @@ class Link:
         self._lock = threading.Lock()
         self._owner = owner()
         self.pair: Pair | None = None
-        self._connection = connect(path, synchronous, driver)
+        self._connection = connection if connection is not None else connect(path, synchronous, driver)
         if not reader:
             self._connection.set_busy_timeout(0)  # we wait ourselves, and let renewals go first
 

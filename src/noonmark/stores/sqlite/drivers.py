@@ -90,6 +90,15 @@ def open_connection(path: Path, driver: str, *, create: bool = True) -> AnyConne
     return StdlibConnection.open(path, create=create)
 
 
+def open_to_look(path: Path, driver: str, how: str) -> AnyConnection:
+    """Open a connection that only reads; ``how`` is the part of the URI that says so (see ``looking.py``)."""
+    name = f"{path.absolute().as_uri()}?{how}"
+    if driver == APSW:
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        return apsw.Connection(name, flags=flags, statementcachesize=256)
+    return StdlibConnection.at(name)
+
+
 class Rows:
     """The rows of one statement, read to the end, with what the store asks of apsw's cursors."""
 
@@ -136,8 +145,12 @@ class StdlibConnection:
     @classmethod
     def open(cls, path: Path, *, create: bool) -> StdlibConnection:
         """Open a connection of our own."""
+        return cls.at(Path(path).absolute().as_uri() + ("?mode=rwc" if create else "?mode=rw"))
+
+    @classmethod
+    def at(cls, name: str) -> StdlibConnection:
+        """Open what a URI names."""
         with _as_apsw_says_it():
-            name = Path(path).absolute().as_uri() + ("?mode=rwc" if create else "?mode=rw")
             raw = sqlite3.connect(name, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256)
             return cls(raw)
 

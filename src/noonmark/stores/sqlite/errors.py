@@ -31,6 +31,13 @@ def unreachable(path: str, why: str, remedy: str) -> StoreUnreachable:
     return StoreUnreachable(f"the store {path} does not answer: {why}. {remedy}")
 
 
+def read_only(path: str) -> StoreUnusable:
+    """Return the error for a file that this user may not change."""
+    return unusable(
+        path, "the file or its directory is read-only", "Give this user the right to write both, or name another file."
+    )
+
+
 def absent(path: str) -> StoreAbsent:
     """Return the error for a file that holds no store, which looking does not make."""
     return StoreAbsent(
@@ -55,11 +62,7 @@ def translated(path: str, error: apsw.Error) -> StoreError:
             path, f"the database is damaged ({said})", "Restore it from a backup; the damaged file is left untouched."
         )
     if isinstance(error, apsw.ReadOnlyError):
-        return unusable(
-            path,
-            "the file or its directory is read-only",
-            "Give this user the right to write both, or name another file.",
-        )
+        return read_only(path)
     # A log or an index that cannot be made or mapped for want of room is no FullError.
     if isinstance(error, apsw.FullError) or (isinstance(error, (apsw.CantOpenError, apsw.IOError)) and is_full(path)):
         why = "the disk is full; nothing of the last change was kept, everything before it is intact"

@@ -26,8 +26,12 @@ _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs"
 _IN_MEMORY = frozenset({"tmpfs", "ramfs"})
 
 
-def diagnose(connection: Reads, path: Path, synchronous: str, library: str) -> list[Finding]:
-    """Look at the file as it is now."""
+def diagnose(
+    connection: Reads, path: Path, synchronous: str, library: str, *, only_looks: bool = False
+) -> list[Finding]:
+    """Look at the file as it is now; ``only_looks``: this user may not write it."""
+    if only_looks:
+        return [*_looked_at(path), *_damage(connection, path), *_place(path), *_log(path)]
     questions: tuple[Callable[[], list[Finding]], ...] = (
         lambda: _settings(connection, path, synchronous, library),
         lambda: _damage(connection, path),
@@ -55,6 +59,15 @@ def _settings(connection: Reads, path: Path, synchronous: str, library: str) -> 
             )
         )
     return found
+
+
+def _looked_at(path: Path) -> list[Finding]:
+    detail = {"path": str(path)}
+    sentence = (
+        f"This user may only read {path}, so it is only looked at: nothing can be asked for or changed from here."
+    )
+    remedy = "If this user is to act or to run workers, give it the right to write the file and its folder."
+    return [Finding(code="sqlite_only_looks", level="warn", sentence=sentence, remedy=remedy, detail=detail)]
 
 
 def _damage(connection: Reads, path: Path) -> list[Finding]:

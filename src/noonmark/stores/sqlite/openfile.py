@@ -10,7 +10,7 @@ import os
 import threading
 from pathlib import Path
 
-from noonmark.stores.sqlite import errors, pair
+from noonmark.stores.sqlite import errors, looking, pair
 from noonmark.stores.sqlite.clock import StoreClock
 from noonmark.stores.sqlite.connection import Link, open_links
 
@@ -39,6 +39,7 @@ class OpenFile:
         self._driver = driver
         self._opening = threading.Lock()
         self._is_closed = False
+        self.only_looks = not create and looking.is_to_be_looked_at(path)
         self._open(create=create)
 
     def _open(self, *, create: bool) -> None:
@@ -47,8 +48,8 @@ class OpenFile:
         while True:
             pair.refuse_strange_log(path)
             before = pair.file_identity(path)
-            links = open_links(path, self._synchronous, self._clock, self._driver, create=create)
-            found = pair.note(path)
+            links = self._links_to(path, create=create)
+            found = pair.seen(path) if self.only_looks else pair.note(path)
             if before in ("", found.identity):
                 break
             for link in links:  # another file was put there meanwhile
@@ -58,6 +59,12 @@ class OpenFile:
         # Links of before are left to whoever uses one this moment, and closed by the collector after that: of a file
         # that is not at its path any more SQLite leaves alone what lies there.
         self._pair, self._links = found, links
+
+    def _links_to(self, path: Path, *, create: bool) -> tuple[Link, Link, Link]:
+        if not self.only_looks:
+            return open_links(path, self._synchronous, self._clock, self._driver, create=create)
+        link = looking.LookLink(path, self._clock, self._driver)
+        return link, link, link
 
     @property
     def place(self) -> str:
@@ -98,7 +105,9 @@ class OpenFile:
             StoreUnusable: it must not be opened as it lies there.
         """
         trouble = "" if self._is_closed else self._pair.trouble()
-        if trouble == "replaced":
+        if self.only_looks and trouble != "gone" and not self._is_closed:
+            self._look_anew(trouble)
+        elif trouble == "replaced":
             with self._opening:
                 if self._pair.trouble() == "replaced":
                     self._open(create=False)
@@ -109,6 +118,12 @@ class OpenFile:
                 if self._pair.trouble() == "log":
                     self._begin_another_log()
         return self._links
+
+    def _look_anew(self, trouble: str) -> None:
+        """Open it in the other way where the last one to write it has ended, or the first one has begun."""
+        with self._opening:
+            if self._pair.trouble() or (not trouble and any(getattr(link, "is_stale", False) for link in self._links)):
+                self._open(create=False)
 
     def _begin_another_log(self) -> None:
         """Put what our log holds, which is not at its path any more, into the file, and go on with a new one.
@@ -131,4 +146,5 @@ class OpenFile:
         self._is_closed = True
         for link in self._links:
             link.close()
-        pair.forget(self._place)
+        if not self.only_looks:
+            pair.forget(self._place)

@@ -28,7 +28,7 @@ from noonmark.core.values import dataclass
 from noonmark.ports.store import StoreUnusable
 from noonmark.stores.sqlite import errors
 
-SIDES = LOG, _INDEX = "-wal", "-shm"
+SIDES = LOG, INDEX = "-wal", "-shm"
 _AT_FDCWD, _STATX_BTIME = -100, 0x800
 _BIRTH_AT, _MASK_AT = 80, 0  # offsets in the kernel's struct statx
 
@@ -99,6 +99,12 @@ def note(path: Path) -> Pair:
     if all(told.values()) and told != _noted(path):
         with contextlib.suppress(OSError):  # without a note nothing is known, and nothing refused
             _write(f"{main}-pair", json.dumps(told), stat.S_IMODE(os.stat(main).st_mode))
+    return seen(path)
+
+
+def seen(path: Path) -> Pair:
+    """Return the pair that lies there, and write nothing down."""
+    main = os.path.realpath(path)
     log = f"{main}{LOG}"
     return Pair(path=os.path.abspath(path), log=log, inode=_inode(main), log_inode=_inode(log))
 

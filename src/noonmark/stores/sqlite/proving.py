@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, astuple
 from typing import TypeVar
 
-from noonmark.core import receipts, rollback
+from noonmark.core import former, receipts, rollback
 from noonmark.core.model import DAY, AlertWrite, Micros
 from noonmark.core.model.rollback import ChainLink, Claim, Epoch, Proof, Serving, Writer
 from noonmark.ports.rollback import ChainBroken
@@ -71,6 +71,7 @@ def prove(tx: Transaction, store: str, identity: str, claim: Claim) -> Proof:
         _hold(tx, judged.hold_before)
     if judged.opened is not None:
         _say(tx, judged.opened, claim.worker)
+    _say_former(tx, judged, claim.worker)
     return Proof(
         outcome=judged.outcome,
         receipt=receipts.receipt_of(judged, store),
@@ -97,6 +98,7 @@ def _known(connection: Reads, store: str, claim: Claim) -> receipts.Known:
         as_of=connection.execute("SELECT coalesce(max(seen_at), 0) FROM worker").fetchone()[0],
         rollbacks=facts.read(connection, rollback.FACT).value,
         serving=None if serving is None else Serving(**json.loads(serving[0])),
+        former=former.is_told(facts.read(connection, former.FACT)),
     )
 
 
@@ -128,3 +130,13 @@ def _say(tx: Transaction, epoch: Epoch, worker: str) -> None:
         tx, 0, "", "rollback", code="store_rolled_back", detail=rollback.detail_text(detail), worker=worker,
         revision=epoch.number,
     )  # fmt: skip
+
+
+def _say_former(tx: Transaction, judged: receipts.Judged, worker: str) -> None:
+    """Say once that another store lay here, or that nobody need know it any more."""
+    if judged.former:
+        facts.write(tx, former.FACT, judged.former, worker)
+        detail = rollback.detail_text(former.detail(judged.former))
+        ledger.append(tx, 0, "", former.CODE, code=former.CODE, detail=detail, worker=worker)
+    if judged.alert is not None:
+        alerts.write(tx, judged.alert)

@@ -78,7 +78,7 @@ class SqliteStore:
             of a process).
         driver: ``apsw``, or ``sqlite3`` for Python's own SQLite; one process must not use both on one file, see
             ``drivers.py``.
-        create: False = a file that holds no store is told, not made.
+        create: False = a file that holds no store is told, not made, and one that may only be read is looked at.
 
     Raises:
         StoreUnusable: a person must act first; the message says how.
@@ -103,6 +103,7 @@ class SqliteStore:
         self._clock = StoreClock(clock or SystemClock(), str(self._path))
         self._driver = driver
         self._file = OpenFile(self._path, synchronous, self._clock, driver, create=create)
+        self.only_looks = self._file.only_looks  # what is to be written is refused
         self.place = f"sqlite:///{self._file.place}"  # means the same in every folder
         self._wake = Wake(self._path)
         self._lookout = caller.Lookout(self._is_committed, self._wake.tell)
@@ -122,7 +123,7 @@ class SqliteStore:
     def now(self) -> Micros:
         """Return the store's time, UTC microseconds."""
         with self._file.reader.read() as connection:
-            now = self._clock.read(connection)
+            now = (self._clock.look if self.only_looks else self._clock.read)(connection)
         if now is not None:
             return now
         with self._file.main.write() as tx:  # another boot: anchor anew
@@ -355,7 +356,8 @@ class SqliteStore:
     def diagnose(self) -> list[Finding]:
         """Look at the file and its disk; see ``ports/doctor.py``."""
         with self._file.reader.read() as connection:
-            found = health.diagnose(connection, self._path, self._synchronous, drivers.library(self._driver))
+            about = (self._path, self._synchronous, drivers.library(self._driver))
+            found = health.diagnose(connection, *about, only_looks=self.only_looks)
         return [*found, *drivers.findings(self._driver)]
 
     # -- the rest ------------------------------------------------------------------------------

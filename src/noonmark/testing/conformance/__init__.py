@@ -25,6 +25,7 @@ def cases() -> list[Case]:
     from noonmark.testing.conformance import (
         activating,
         adding,
+        former,
         frontier,
         gates,
         letting_go,
@@ -63,6 +64,7 @@ def cases() -> list[Case]:
         tallies,
         proving,
         letting_go,
+        former,
         limits,
     )
     return [case for topic in topics for case in collect(topic)]

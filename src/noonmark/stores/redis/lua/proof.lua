@@ -2,7 +2,8 @@
 -- KEYS     {prefix}meta {prefix}moving
 -- ARGV[4]  JSON {writer, number of the receipt, worker of the receipt}
 -- returns  {now, store id or false, identity, head or false, link or false, heard of at or false, as_of, rollbacks as JSON
---          or false, version of that fact, serving as JSON or false}
+--          or false, version of that fact, serving as JSON or false, whether a former store is told of: '' (it never
+--          was), 'set' or 'cleared'}
 -- invariant: writes nothing.
 -- USES: unit rows keys ledger facts chain
 
@@ -22,8 +23,9 @@ for index = 1, #cards, 2 do
     heard = seen_at
   end
 end
-local fact = fact_of('rollback')
+local fact, former = fact_of('rollback'), fact_of('flag:noonmark:another-store')
 return {
   now, call('HGET', KEYS[1], 'store_id'), identity(), writer_of(name), link, heard, as_of,
   fact and fact[2] or false, fact and fact[1] or 0, call('HGET', KEYS[1], 'serving'),
+  former and (former[2] and 'set' or 'cleared') or '',
 }

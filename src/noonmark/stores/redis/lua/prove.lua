@@ -2,14 +2,16 @@
 -- KEYS     {prefix}meta {prefix}moving
 -- ARGV[4]  JSON {writer, hash of its head as judged or '', version of the fact as judged, identity as judged, head as it
 --          is to be, rollbacks or null, moment before which rows are held or null, detail of the alert or null, epoch,
---          worker};  ARGV[5] serving as JSON
+--          worker, alert about another store (its all-clear) or null, that store as JSON or null};  ARGV[5] serving as JSON
 -- returns  {news, 'done'} or {0, 'moved'}
 -- invariant: what was judged is compared before anything is written.
 -- USES: unit rows keys ledger facts ending chain
 
 local AT_ONCE = 2000
-local name, hash, version, server, head, rollbacks, before, detail, epoch, worker = unpack(cjson.decode(ARGV[4]))
-rollbacks, before, detail = known(rollbacks), known(before), known(detail)
+local name, hash, version, server, head, rollbacks, before, detail, epoch, worker, alert, former = unpack(
+  cjson.decode(ARGV[4])
+)
+rollbacks, before, detail, alert, former = known(rollbacks), known(before), known(detail), known(alert), known(former)
 
 -- The next number of a counter, one that nobody can have seen before the store lost what it lost.
 local function unseen(version)
@@ -69,6 +71,14 @@ end
 if detail then
   write_alert({ '', 'rollback', 3, 'store_rolled_back', detail, false, false })
   log(0, '', 'rollback', '', 'store_rolled_back', detail, '[]', worker, 0, epoch, '')
+end
+local is_news = former and not fact_of('flag:noonmark:another-store')
+if is_news then
+  write_fact('flag:noonmark:another-store', former, worker)
+  log(0, '', 'another_store', '', 'another_store', alert[5], '[]', worker, 0, 0, '')
+end
+if alert and (is_news or not former) then
+  write_alert(alert)
 end
 local news = commit()
 call('HSET', KEYS[1], 'serving', ARGV[5])

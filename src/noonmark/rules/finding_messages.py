@@ -1,0 +1,60 @@
+"""What is sound in a rule but may not be what its writer meant; findings never stop a load.
+
+Rule of the file: a code is permanent once released.
+"""
+
+from __future__ import annotations
+
+from noonmark.rules.message import Message
+
+FINDING_MESSAGES: dict[str, Message] = {
+    "cron_reading": Message("{error}", "", "", "{error}", "", ""),
+    "key_same_twice": Message(
+        'the moments {first} and {second} have the same key "{key}"',
+        "whichever comes second is a duplicate and does not run once the other has succeeded",
+        "add {{scheduled_for}}, unless one success for both is what is meant",
+        "时刻 {first} 与 {second} 的键都是“{key}”",
+        "其中一次成功后，另一次会被当成重复而不运行",
+        "请加上 {{scheduled_for}}，除非本来就只要成功一次",
+    ),
+    "zone_without_summer": Message(
+        "{value} has no daylight saving",
+        "in summer its clock is not the one on the wall",
+        "write {meant}, if that is meant",
+        "{value} 没有夏令时",
+        "夏天它与墙上的钟不一致",
+        "若本意如此，请写 {meant}",
+    ),
+    "zone_counts_west": Message(
+        "{value} is UTC{side}{hours}",
+        "these zones count westwards",
+        "write a city's zone",
+        "{value} 是 UTC{side}{hours}",
+        "这类时区向西计数",
+        "请写城市的时区",
+    ),
+    "every_day_in_real_time": Message(
+        "every {value} is real time",
+        "when the clocks of {zone} change it comes an hour earlier or later by the clock",
+        "write cron, if a time of day is meant",
+        "every {value} 按真实时间计",
+        "{zone} 换时后，钟点会早或晚一小时",
+        "若指一天中的某个时间，请写 cron",
+    ),
+    "moments_meet": Message(
+        '"{value}" is the same instant as "{other}"',
+        "one instant is one occurrence",
+        "remove one",
+        "“{value}”与“{other}”是同一时刻",
+        "一个时刻只有一次执行",
+        "请删去一个",
+    ),
+    "moments_over": Message(
+        "nothing of it is to come, the last moment was {ago} ago",
+        "a rule never runs its past",
+        "correct the date, or ask for a run with `noonmark run`",
+        "没有将来的时刻，最后一个在 {ago} 前",
+        "规则从不补跑生效之前的时刻",
+        "请改正日期，或用 `noonmark run` 请求运行",
+    ),
+}

@@ -1,0 +1,96 @@
+"""Who writes a rule in another scheduler's words is told the words that say it here, at the line and column."""
+
+from __future__ import annotations
+
+import pytest
+
+from noonmark.rules import loader
+from noonmark.rules.problems import Problem, ProblemList
+
+
+def refused(fields: str) -> Problem:
+    lines = "".join(f"    {line}\n" for line in ["reason: a test", *fields.split("\n")])
+    with pytest.raises(ProblemList) as problems:
+        loader.loads(f"version: 1\njobs:\n  digest:\n{lines}")
+    return next(problem for problem in problems.value.problems if problem.place.line > 4)
+
+
+@pytest.mark.parametrize(
+    ("fields", "column", "says"),
+    [
+        ('schedule: "30m"', 15, 'write {every: 30m}; for once, ask in code: later("30m")'),
+        ('schedule: "every 90 minutes"', 15, "write {every: 1h30m}."),
+        ('schedule: "PT90M"', 15, "write {every: 1h30m}"),
+        ('schedule: "@daily"', 15, 'write {cron: "@daily", tz: ..}'),
+        ('schedule: "2026-12-01T09:00"', 15, 'write {at: "2026-12-01T09:00", tz: ..}'),
+        ('schedule: "next Monday"', 15, "{every: 5m}"),
+        ("schedule: 30", 15, "write {every: 30s} or {every: 30m}"),
+        ('schedule: ["0 9 * * *", "0 18 * * *"]', 15, "write one rule for each"),
+        ('cron: ["0 9 * * *", "0 18 * * *"]', 11, "write one rule for each"),
+        ("every: 1h\ncatchup: false", 14, "write {enabled: false}"),
+        ("every: 1h\nretry: true", 12, "write {max: 4}"),
+        ("every: 1h\nwindow: 09:00-17:30", 13, 'write {start: "09:00", end: "17:30"}'),
+        ('every: 1h\nwindow: ["9:00", "17:30"]', 13, 'write {start: "09:00", end: "17:30"}'),
+        ("every: 1h\nwindow: 2h", 13, "write {length: 2h}"),
+        ("every: 1h\noverlap: Forbid", 14, 'did you mean "skip"?'),
+        ("every: 1h\noverlap: true", 14, 'did you mean "allow"?'),
+        ("every: 1h\nbusiness_date: yesterday", 20, 'did you mean "previous_day"?'),
+        ("every: 1h\ncatch_up: {missed: last}", 24, 'did you mean "latest"?'),
+        ("every: 1h\nconcurrencyPolicy: Forbid", 5, "write overlap: skip"),
+        ("every: 1h\nmax_instances: 1", 5, "write overlap: skip"),
+        ("every: 1h\nstartingDeadlineSeconds: 100", 5, "write catch_up: {max_delay: ..}"),
+        ("every: 1h\nmisfire_grace_time: 100", 5, "write catch_up: {max_delay: ..}"),
+        ("every: 1h\ncoalesce: true", 5, "write catch_up: {missed: latest}"),
+        ("every: 1h\nactiveDeadlineSeconds: 60", 5, "write timeout: 10m"),
+        ("every: 1h\nbackoffLimit: 1", 5, "write retry: {max: ..}"),
+        ("every: 1h\nsuspend: true", 5, "noonmark pause"),
+        ("every: 1h\nend_date: 2026-12-31", 5, "noonmark end"),
+        ("every: 1h\nstart_date: 2026-01-01", 5, "never runs its past"),
+        ("interval: 5m", 5, "write every: 5m"),
+        ("day_of_week: mon", 5, "write cron:"),
+        ("at: 1764580000", 9, 'write "2026-12-01T09:00", with tz:'),
+        ('every: 1h\ncommand: "echo a"', 14, 'write ["echo", "a"]'),
+        ('every: 1h\ncommand: "a | b"', 14, 'write ["sh", "-c", "a | b"]'),
+        ('every: 1h\ncommand: "echo a\\n* * * * * evil"', 14, r'write ["sh", "-c", "echo a\n* * * * * evil"]'),
+        ('every: 1h\ntz: "+05:30"', 9, "did you mean Asia/Kolkata?"),
+        ("every: 1h\ntz: UTC+0330", 9, "did you mean Asia/Tehran?"),
+        ("every: 1h\ntz: UTC+20", 9, "use an IANA name"),
+        ("every: 1h\ntz: Z", 9, "did you mean UTC?"),
+        ("every: 1h\ntz: Pacific Standard Time", 9, "did you mean America/Los_Angeles?"),
+    ],
+)
+def test_the_words_of_another_scheduler_are_refused_with_the_words_that_say_it_here(
+    fields: str, column: int, says: str
+) -> None:
+    problem = refused(fields)
+    assert says in problem.text()
+    assert (problem.place.line, problem.place.column) == (5 + fields.count("\n"), column)
+    chinese = problem.text("zh").split(": ", 1)[1]
+    assert any("\u4e00" <= character <= "\u9fff" for character in chinese)
+
+
+def test_a_file_with_the_line_ends_of_windows_is_the_same_file() -> None:
+    text = (
+        "version: 1\ndefaults: {tz: Europe/Berlin}\njobs:\n  backup:\n    reason: a test\n    cron: 0 3 * * *\n"
+        '    command: [backup, --all]\n  sync:\n    reason: a test\n    cron: "*/5 * * * 1-5"\n    command:\n'
+        "      - sync\n      - |\n        two\n        lines\n"
+    )
+    assert loader.loads(text.replace("\n", "\r\n")).jobs == loader.loads(text).jobs
+
+
+def test_a_line_break_in_a_command_stays_inside_its_one_argument() -> None:
+    (job,) = loader.loads(
+        "version: 1\njobs:\n  tool:\n    reason: a test\n    cron: 0 9 * * *\n    tz: UTC\n"
+        '    command: [echo, "a\\n* * * * * evil"]\n'
+    ).jobs
+    assert job.command == ("echo", "a\n* * * * * evil")
+
+
+def test_each_bad_job_is_told_and_the_others_are_there() -> None:
+    loaded = loader.loads(
+        "version: 1\njobs:\n  late:\n    reason: a test\n    cron: 99 * * * *\n    tz: UTC\n    command: [x]\n"
+        "  good:\n    reason: a test\n    cron: 0 3 * * *\n    tz: UTC\n    command: [x]\n",
+        keep_good=True,
+    )
+    assert [job.name for job in loaded.jobs] == ["good"]
+    assert [(problem.job, problem.place.line) for problem in loaded.problems] == [("late", 5)]
