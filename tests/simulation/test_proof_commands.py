@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from faults.command import main as faults
 from faults.command import verdict
 from faults.figures import Outcome
-from faults.passes import PREFIX, ground
+from faults.passes import PREFIX, clear, ground
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = {
@@ -222,6 +222,28 @@ def test_nothing_is_left_of_a_pass_whose_cells_write_on(tmp_path: Path, monkeypa
     is_enough.set()
     cell.join()
     assert not [*left, *tmp_path.iterdir()]
+
+
+def test_nothing_is_left_of_a_pass_that_was_stopped_though_a_cell_makes_its_folder_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    is_enough = threading.Event()
+
+    def open_on(folder: Path) -> None:
+        while not is_enough.is_set():
+            with contextlib.suppress(OSError):  # as a store does with the folder of its file
+                (folder / "state").mkdir(parents=True, exist_ok=True)
+
+    with pytest.raises(KeyboardInterrupt), ground() as folder:
+        cell = threading.Thread(target=open_on, args=(folder,))
+        cell.start()
+        raise KeyboardInterrupt
+    in_the_way = [path for path in tmp_path.iterdir() if not path.is_file()]
+    clear()
+    is_enough.set()
+    cell.join()
+    assert not in_the_way
 
 
 def test_a_few_seeds_are_good_though_they_do_not_reach_every_point(capsys: pytest.CaptureFixture[str]) -> None:
