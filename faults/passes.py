@@ -19,6 +19,7 @@ from faults.cells import CELLS, Stage
 from faults.figures import Outcome
 from faults.nursery import Nursery
 from faults.places import Places, missing
+from noonmark.sim.asking import in_turn
 
 MODULES = (clocks, crowds, deaths, outages, restores)
 """Where the cells are; importing them enters them into the table."""
@@ -64,7 +65,7 @@ def one_pass(
 
         is_stopped = False
         try:
-            return list(pool.map(run, pairs))
+            return [ended.result() for ended in in_turn([pool.submit(run, pair) for pair in pairs])]
         except KeyboardInterrupt:
             is_stopped = True
             raise
