@@ -76,6 +76,7 @@ OPTIONS: dict[str, dict[str, str]] = {
         "--state": "把存储确认过的记在哪里；none：不记。",
         "--log-format": "标准错误上的日志行；text，有 --json 时为 json。",
         "--log-level": "日志详细程度；info，有 -v 时为 debug，有 -q 时为 warning。",
+        "--keep-good": "规则中有错时，仍运行正确的任务；每处错误以 ERROR 写入日志。",
     },
     "jobs": {"--limit": "最多多少个任务。"},
     "show": {"--app": _APP},

@@ -123,6 +123,10 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("name one rules file", "", "noonmark rules check noonmark.yaml"),
         ("请指明一个规则文件", "", "noonmark rules check noonmark.yaml"),
     ),
+    "rules_action": (
+        ("rules does not know {word!r}", "", "noonmark rules check FILE, show FILE or apply FILE"),
+        ("rules 没有 {word!r} 这个动作", "", "noonmark rules check 文件；或 show、apply"),
+    ),
     "no_file": (
         ("there is no file {path}", "looked in {folder}", "check the name, or write one to start from: noonmark init"),
         ("没有文件 {path}", "查找位置：{folder}", "请检查文件名，或用 noonmark init 生成一个"),
