@@ -183,6 +183,7 @@ def row_for_call(
     business_date: str | None = None,
     moment: Moment | None = None,
     subject: str = "",
+    ignore_window: bool = False,
 ) -> NewOccurrence:
     """Return the row that somebody asked for: ``later`` and ``at`` (LATER), ``run`` (MANUAL), a filled date (BACKFILL).
 
@@ -194,6 +195,7 @@ def row_for_call(
         business_date: the date the work is about; default that of ``due_at`` by the rule, or of the moment.
         moment: the moment of the schedule that a MANUAL row stands for; it starts at ``due_at`` all the same.
         subject: which of the job's subjects.
+        ignore_window: a person overrides the window: no moment from the start on is too late.
 
     Raises:
         MissingParamError: a template of the job is made of a param that nobody gives.
@@ -206,6 +208,8 @@ def row_for_call(
     bound = _call_names(job, call, date, moment.at, subject, params)
     start = now if origin is Origin.BACKFILL else due_at
     not_before, not_after = _window_today(job, start) if by_person else _window(job, due_at)
+    if ignore_window and job.window is not None:
+        not_before, not_after = start, None  # an own window, open to the end: none at all would mean today's
     return NewOccurrence(
         job=job.name,
         identity=filled.identity if filled else call,

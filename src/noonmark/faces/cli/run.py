@@ -43,6 +43,13 @@ from noonmark.faces.cli.standing import Standing, remark_standing, standing
 )
 @click.option("--param", "params", multiple=True, metavar="K=V", help="A parameter; V is read as JSON if it is JSON.")
 @click.option("--again", is_flag=True, help="Run although it is done, as a new generation of the key (needs --reason).")
+@click.option(
+    "--override",
+    "overrides",
+    multiple=True,
+    type=click.Choice(["window"]),
+    help="Run it although the window is not open (needs --reason).",
+)
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the ledger.")
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
 @click.option(
@@ -55,6 +62,7 @@ def run(
     asked: str | None,
     params: tuple[str, ...],
     again: bool,
+    overrides: tuple[str, ...],
     reason: str,
     dry_run: bool,
     app: str | None,
@@ -65,9 +73,11 @@ def run(
     --for asks for a moment that is over, as what it was: with its date and its key.
     Today's window and the conditions bind it like any other run: what has to wait is asked for all the same (exit 0);
     what would end without a run as things stand, for its window is over, exits with 3, and a person is told as ever.
+    With --override window it starts all the same, and so do its retries; weekdays and conditions bind it still.
     """
-    if again and not reason:
-        raise problems.Trouble("again_reason")
+    for option, given_it in (("--again", again), ("--override", overrides)):
+        if given_it and not reason:
+            raise problems.Trouble("again_reason", option=option)
     given = read_params(params)
     named = ctx.get_parameter_source("app") is ParameterSource.COMMANDLINE
     rules = load_app(app).rules if named and app is not None else None  # what was typed is looked at first
@@ -78,7 +88,9 @@ def run(
         rule = readable(job_row)
         checked = check_params(here, rule, given, app, rules)
         when = Meant() if asked is None else _meant(here, rule, asked)
-        rows = _rows(here, rule, job_row, when, given, again=again, reason=reason)
+        if overrides and rule.window is not None:
+            reason = f"{here.word('outside_window')}: {reason}"
+        rows = _rows(here, rule, job_row, when, given, again=again, reason=reason, ignore_window="window" in overrides)
         if not checked:
             remark_unchecked(here, rule, given)
         if dry_run:
@@ -111,6 +123,7 @@ def _rows(
     *,
     again: bool,
     reason: str,
+    ignore_window: bool,
 ) -> list[NewOccurrence]:
     """One row per subject; a parameter that names a subject narrows it to that one."""
     request = here.request_id()
@@ -139,6 +152,7 @@ def _rows(
                 business_date=when.business_date,
                 moment=when.moment,
                 subject=subject,
+                ignore_window=ignore_window,
             )
             for index, (subject, params) in enumerate(chosen)
         ]
@@ -195,6 +209,8 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
     asked = [found for found in stand if found is not None]
     for found in asked:
         remark_standing(here, found)
+    if any(found.ends and found.code == "window_closed" for found in asked):
+        here.remark(here.word("run_outside"))
     here.remark(f"noonmark why r{added[0].id}")
     return problems.REFUSED if any(found.ends for found in asked) else problems.OK
 
