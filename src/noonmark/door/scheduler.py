@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from noonmark.core import model, times
 from noonmark.core.params import refuse_lacking
 from noonmark.door.acts import Acts
-from noonmark.door.asking import actor_here, add_call, add_event
+from noonmark.door.asking import actor_here, add_call, add_event, run_deeds
 from noonmark.door.declared import (
     CodeJob,
     Files,
@@ -228,7 +228,10 @@ class Scheduler(Acts):
         words: dict[str, Any] = {"key": key, "note": note, "again": again, "actor": actor, "conn": conn}
         if conn is None:
             self._ensure_declared([job])
-        return add_call(self._asked, job, origin=origin, params=params, due=due, **words)
+        added = add_call(self._asked, job, origin=origin, params=params, due=due, **words)
+        if origin is model.Origin.MANUAL and key is None and not added.duplicate:
+            self._remember(lambda _, store: run_deeds(store, job, added.id, params, note=note, again=again))
+        return added
 
     def emit(self, name: str, /, id: str | None = None, *, conn: object | None = None, **payload: Any) -> Emitted:  # noqa: A002
         """Announce that something happened; every job that waits for the event becomes due after its delay.
@@ -329,6 +332,7 @@ class Scheduler(Acts):
         """
         from noonmark.door.running import make_worker
 
+        self._state = self._state if state is None else state
         return make_worker(self, concurrency=concurrency, name=name, grace=grace, observer=observer, state=state)
 
     def run(self, *, concurrency: int = 100, name: str = "") -> None:

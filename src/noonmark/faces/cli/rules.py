@@ -46,7 +46,9 @@ def rules(ctx: click.Context, words: tuple[str, ...]) -> int:
         loaded = _load(here, path)
         if loaded is None:
             return problems.NO
-        return {"check": _check, "show": _show, "apply": _apply}[action](here, loaded)
+        if action == "apply":
+            return _apply(here, loaded, path)
+        return {"check": _check, "show": _show}[action](here, loaded)
 
 
 def _load(here: Session, path: Path) -> Loaded | None:
@@ -97,7 +99,9 @@ def _without_secrets(job: Job, rule: dict[str, Any]) -> dict[str, Any]:
     return shown | {name: key_told(job.name, rule[name]) for name in ("key",) if isinstance(rule.get(name), str)}
 
 
-def _apply(here: Session, loaded: Loaded) -> int:
+def _apply(here: Session, loaded: Loaded, path: Path) -> int:
+    from noonmark.engine.deeds import of_rule
+
     before = {row.name: row for row in here.store.jobs([job.name for job in loaded.jobs])}
     after = {row.name: row for row in register(here, loaded.jobs)}
     lines = [_changed(job, before.get(job.name), after[job.name]) for job in loaded.jobs if job.name in after]
@@ -112,6 +116,8 @@ def _apply(here: Session, loaded: Loaded) -> int:
             for name, change, revision in lines
         ),
     )
+    changed = {name for name, change, _ in lines if change != "unchanged"}
+    here.remember(lambda: [of_rule(after[name], str(path), by=here.actor) for name in sorted(changed)])
     if any(not (job.command or job.run) for job in loaded.jobs):
         here.remark(here.word("needs_function"))
     return problems.OK

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -23,7 +23,7 @@ from noonmark.core.model import (
 from noonmark.core.told import Told, joined, key_told
 from noonmark.explain.evidence import replay
 from noonmark.explain.find import the_job
-from noonmark.explain.meant import Meant, NotMeant, meant
+from noonmark.explain.meant import Meant, NotMeant, for_text, meant
 from noonmark.explain.render import ASCII_MARKS, MARKS, check_lines, stamp
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.apps import load_app
@@ -31,6 +31,9 @@ from noonmark.faces.cli.declared import readable
 from noonmark.faces.cli.params import check_params, missing_told, read_params, remark_unchecked
 from noonmark.faces.cli.session import Command, Session, session
 from noonmark.faces.cli.standing import Standing, remark_standing, standing
+
+if TYPE_CHECKING:
+    from noonmark.engine.deeds import Deed
 
 
 @click.command(cls=Command)
@@ -95,7 +98,9 @@ def run(
             remark_unchecked(here, rule, given)
         if dry_run:
             return _dry(here, rule, job_row, rows, again=again)
-        return _ask(here, rule, job_row, rows)
+        code, numbers = _ask(here, rule, job_row, rows)
+        here.remember(lambda: _deeds(here, rule, numbers[:1], given, again=again, reason=reason))
+        return code
 
 
 def _meant(here: Session, rule: Job, text: str) -> Meant:
@@ -177,7 +182,28 @@ def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *
     return problems.OK if plain["would_run"] else problems.REFUSED
 
 
-def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -> int:
+def _deeds(
+    here: Session, rule: Job, numbers: list[int], given: dict[str, Any], *, again: bool, reason: str
+) -> list[Deed]:
+    """What was asked for, as the moment that it was: typed again tomorrow it must not mean tomorrow's."""
+    from noonmark.engine.deeds import of_run
+
+    rows = here.store.occurrences(Query(ids=tuple(numbers))) if numbers else []
+    return [
+        of_run(
+            row,
+            given,
+            when=for_text(rule, row.scheduled_for, row.business_date),
+            by=here.actor,
+            reason=reason,
+            again=again,
+        )
+        for row in rows
+    ]
+
+
+def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -> tuple[int, list[int]]:
+    """Ask for the rows and say what was answered; return the exit code and the numbers of those that are new."""
     zone = here.zone(rule.tz)  # refused, if it is none, before anything is done
     added = here.store.add(here.request_id(), rows)
     stand: list[Standing | None] = [
@@ -203,16 +229,17 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
         ],
     }
     here.emit(plain, lambda: joined(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
+    new = [answer.id for answer in added if answer.outcome == "added"]
     if None in stand:
         here.remark(here.word("run_again"))
-        return problems.REFUSED
+        return problems.REFUSED, new
     asked = [found for found in stand if found is not None]
     for found in asked:
         remark_standing(here, found)
     if any(found.ends and found.code == "window_closed" for found in asked):
         here.remark(here.word("run_outside"))
     here.remark(f"noonmark why r{added[0].id}")
-    return problems.REFUSED if any(found.ends for found in asked) else problems.OK
+    return (problems.REFUSED if any(found.ends for found in asked) else problems.OK), new
 
 
 _HELD = {State.SUCCESS: "held_done", State.FAILED_MANUAL: "held_person"}
