@@ -92,7 +92,8 @@ def run(
         checked = check_params(here, rule, given, app, rules)
         when = Meant() if asked is None else _meant(here, rule, asked)
         if overrides and rule.window is not None:
-            reason = f"{here.word('outside_window')}: {reason}"
+            overridden = here.word("outside_window")
+            reason = f"{overridden}: {reason}"
         rows = _rows(here, rule, job_row, when, given, again=again, reason=reason, ignore_window="window" in overrides)
         if not checked:
             remark_unchecked(here, rule, given)
