@@ -44,6 +44,13 @@ MESSAGES: dict[str, tuple[str, str]] = {
         ),
         "第 {attempt} 次（最多 {tries} 次）运行完成：此前 {before} 次失败（{error}），{worker} 于 {ended} 完成。",
     ),
+    "ran_after_persons_retry": (
+        (
+            "It ran to the end after a person's retry, on try {attempt} of {tries}: {before} failed before ({error}), "
+            "and {worker} finished it at {ended}."
+        ),
+        "人工重试后第 {attempt} 次（最多 {tries} 次）完成：此前 {before} 次失败（{error}），{worker} 于 {ended} 完成。",
+    ),
     "ran_after_takeover": (
         (
             "It ran once to the end, on try {attempt}: {loss} {worker} took over at {taken} (fence {old} → {new}) "
@@ -245,15 +252,6 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "作为重复被拒绝：{key} 当时由另一次触发持有。",
     ),
     "cancelled": ("It was cancelled at {ended} by {actor}: {reason}", "{actor} 于 {ended} 取消：{reason}"),
-    "cancelled_unknown": (
-        (
-            "Nothing had this key when {actor} cancelled it at {ended}: {reason} It is held since: what a schedule, an "
-            "event or a call asks for with it does not run."
-        ),
-        (
-            "{actor} 于 {ended} 取消时，没有任何触发用这个键：{reason}此后键被占住：时间表、事件或调用以它请求的都不会运行。"
-        ),
-    ),
     "cancelled_system": ("It was cancelled at {ended}: {reason}", "于 {ended} 取消：{reason}"),
     "range": (
         (
@@ -370,10 +368,6 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "line_generation": (
         "This key was run again on purpose: repeat {generation}.",
         "该键被有意重跑：第 {generation} 次重跑。",
-    ),
-    "line_asked_over": (
-        "Its key had been r{id}'s ({state}) and was asked for all the same: generation {generation}.",
-        "它的键原属 r{id}（{state}），仍被请求：第 {generation} 代。",
     ),
     "line_alert": (
         "Alert level {level} ({kind}) since {at}, {state}.",

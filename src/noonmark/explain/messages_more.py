@@ -157,6 +157,19 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
         "r{holder} is open and nobody can run it: no worker that is awake has code for its job {job}. Was it renamed?",
         "r{holder} 尚未结束，但没有人能运行它：在线的 worker 都没有任务 {job} 的代码。是否改了名？",
     ),
+    "cancelled_unknown": (
+        (
+            "Nothing had this key when {actor} cancelled it at {ended}: {reason} It is held since: what a schedule, an "
+            "event or a call asks for with it does not run."
+        ),
+        (
+            "{actor} 于 {ended} 取消时，没有任何触发用这个键：{reason}此后键被占住：时间表、事件或调用以它请求的都不会运行。"
+        ),
+    ),
+    "line_asked_over": (
+        "Its key had been r{id}'s ({state}) and was asked for all the same: generation {generation}.",
+        "它的键原属 r{id}（{state}），仍被请求：第 {generation} 代。",
+    ),
     "job_was_ended": (
         "{job} was ended at {at} by {actor}: {reason} Nothing of it falls due until it is declared again.",
         "{job} 已由 {actor} 于 {at} 终止：{reason}重新声明之前不会再有到期的时刻。",
