@@ -113,7 +113,7 @@ def test_a_missed_one_says_what_it_waited_for_until_the_window_closed(desk: Desk
     assert told.sentence.startswith("It did not run: ")
     assert "corpus:2026-11-27" in told.sentence
     assert told.sentence.endswith("That was still so when its window closed at 20:00.")
-    assert told.commands[0] == "noonmark run digest --for 2026-11-27 --dry-run"
+    assert told.commands[0] == 'noonmark run digest --for 2026-11-27 --again --override window --reason "…" --dry-run'
 
 
 def test_a_missed_one_that_nobody_was_awake_for_says_so(desk: Desk) -> None:

@@ -46,6 +46,13 @@ if TYPE_CHECKING:
 )
 @click.option("--param", "params", multiple=True, metavar="K=V", help="A parameter; V is read as JSON if it is JSON.")
 @click.option("--again", is_flag=True, help="Run although it is done, as a new generation of the key (needs --reason).")
+@click.option(
+    "--override",
+    "overrides",
+    multiple=True,
+    type=click.Choice(["window"]),
+    help="Run it although the window is not open (needs --reason).",
+)
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the ledger.")
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
 @click.option(
@@ -58,6 +65,7 @@ def run(
     asked: str | None,
     params: tuple[str, ...],
     again: bool,
+    overrides: tuple[str, ...],
     reason: str,
     dry_run: bool,
     app: str | None,
@@ -68,9 +76,11 @@ def run(
     --for asks for a moment that is over, as what it was: with its date and its key.
     Today's window and the conditions bind it like any other run: what has to wait is asked for all the same (exit 0);
     what would end without a run as things stand, for its window is over, exits with 3, and a person is told as ever.
+    With --override window it starts all the same, and so do its retries; weekdays and conditions bind it still.
     """
-    if again and not reason:
-        raise problems.Trouble("again_reason")
+    for option, given_it in (("--again", again), ("--override", overrides)):
+        if given_it and not reason:
+            raise problems.Trouble("again_reason", option=option)
     given = read_params(params)
     named = ctx.get_parameter_source("app") is ParameterSource.COMMANDLINE
     rules = load_app(app).rules if named and app is not None else None  # what was typed is looked at first
@@ -81,7 +91,10 @@ def run(
         rule = readable(job_row)
         checked = check_params(here, rule, given, app, rules)
         when = Meant() if asked is None else _meant(here, rule, asked)
-        rows = _rows(here, rule, job_row, when, given, again=again, reason=reason)
+        if overrides and rule.window is not None:
+            overridden = here.word("outside_window")
+            reason = f"{overridden}: {reason}"
+        rows = _rows(here, rule, job_row, when, given, again=again, reason=reason, ignore_window="window" in overrides)
         if not checked:
             remark_unchecked(here, rule, given)
         if dry_run:
@@ -116,6 +129,7 @@ def _rows(
     *,
     again: bool,
     reason: str,
+    ignore_window: bool,
 ) -> list[NewOccurrence]:
     """One row per subject; a parameter that names a subject narrows it to that one."""
     request = here.request_id()
@@ -144,6 +158,7 @@ def _rows(
                 business_date=when.business_date,
                 moment=when.moment,
                 subject=subject,
+                ignore_window=ignore_window,
             )
             for index, (subject, params) in enumerate(chosen)
         ]
@@ -222,6 +237,8 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
     asked = [found for found in stand if found is not None]
     for found in asked:
         remark_standing(here, found)
+    if any(found.ends and found.code == "window_closed" for found in asked):
+        here.remark(here.word("run_outside"))
     here.remark(f"noonmark why r{added[0].id}")
     return (problems.REFUSED if any(found.ends for found in asked) else problems.OK), new
 

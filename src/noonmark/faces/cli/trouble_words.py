@@ -334,11 +334,11 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
     ),
     "again_reason": (
         (
-            "--again needs --reason",
-            "a second run on purpose is recorded with its reason",
-            'add --reason "why it runs again"',
+            "{option} needs --reason",
+            "what is done on purpose against a rule is recorded with its reason",
+            'add --reason "why it runs all the same"',
         ),
-        ("--again 需要 --reason", "有意重跑会连同原因一起记录", "请加上 --reason “重跑原因”"),
+        ("{option} 需要 --reason", "有意不按规则做的事会连同原因一起记录", "请加上 --reason “原因”"),
     ),
     "no_subject": (
         ("{job} has no such subject", "", "{known}"),
