@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -35,20 +36,35 @@ def subjects(job: Job) -> list[tuple[str, dict[str, str]]]:
     Raises:
         ValueError: two subjects with one text, since their rows would be taken for each other.
     """
-    found: dict[str, dict[str, str]] = {}
-    for values in product(*job.each.values()):
-        named = dict(zip(job.each, values, strict=True))
-        text = ",".join(f"{name}={value}" for name, value in named.items())
-        if found.setdefault(text, named) != named:
-            raise ValueError(
-                f"job {job.name}: two subjects are both called {text}; values of each with a comma are ambiguous here"
-            )
-    return list(found.items())
+    return [(text, dict(values)) for text, values in _named(job).items()]
 
 
 def subject_values(job: Job, subject: str) -> dict[str, str]:
     """Return the values behind a subject's text, empty when the rule does not know it."""
-    return dict(subjects(job)).get(subject, {}) if subject and job.each else {}
+    return dict(_named(job).get(subject, {})) if subject and job.each else {}
+
+
+def _named(job: Job) -> Mapping[str, Mapping[str, str]]:
+    try:
+        return _values_of(tuple((name, tuple(values)) for name, values in job.each.items()))
+    except LookupError as error:
+        raise ValueError(
+            f"job {job.name}: two subjects are both called {error.args[0]}; "
+            "values of each with a comma are ambiguous here"
+        ) from None
+
+
+@lru_cache(maxsize=8)
+def _values_of(each: tuple[tuple[str, tuple[str, ...]], ...]) -> Mapping[str, Mapping[str, str]]:
+    """Return the values of each subject by its text; kept, for a moment of ten thousand subjects asks as often."""
+    names = [name for name, _ in each]
+    found: dict[str, Mapping[str, str]] = {}
+    for values in product(*(values for _, values in each)):
+        named = dict(zip(names, values, strict=True))
+        text = ",".join(f"{name}={value}" for name, value in named.items())
+        if found.setdefault(text, named) != named:
+            raise LookupError(text)
+    return found
 
 
 def row_for_moment(
@@ -183,6 +199,7 @@ def row_for_call(
     business_date: str | None = None,
     moment: Moment | None = None,
     subject: str = "",
+    ignore_window: bool = False,
 ) -> NewOccurrence:
     """Return the row that somebody asked for: ``later`` and ``at`` (LATER), ``run`` (MANUAL), a filled date (BACKFILL).
 
@@ -193,7 +210,7 @@ def row_for_call(
         now: store time, by which MANUAL and BACKFILL meet the window of today.
         business_date: the date the work is about; default that of ``due_at`` by the rule, or of the moment.
         moment: the moment of the schedule that a MANUAL row stands for; it starts at ``due_at`` all the same.
-        subject: which of the job's subjects.
+        subject, ignore_window: which of the job's subjects; whether a person overrides the window.
 
     Raises:
         MissingParamError: a template of the job is made of a param that nobody gives.
@@ -203,13 +220,12 @@ def row_for_call(
     moment = moment or filled or _this_moment(job, due_at)
     date, values = business_date or moment.business_date, subject_values(job, subject)
     call = f"{_CALLS.get(origin, 'l')}:{request_id}"
-    bound = _call_names(job, call, date, moment.at, subject, params)
     start = now if origin is Origin.BACKFILL else due_at
-    not_before, not_after = _window_today(job, start) if by_person else _window(job, due_at)
+    not_before, not_after = _window_today(job, start, ignored=ignore_window) if by_person else _window(job, due_at)
     return NewOccurrence(
         job=job.name,
         identity=filled.identity if filled else call,
-        key=_call_key(job, key, bound, params),
+        key=_call_key(job, key, _call_names(job, call, date, moment.at, subject, params), params),
         scheduled_for=moment.at,
         due_at=start,
         subject=subject,
@@ -276,7 +292,9 @@ def _window(job: Job, scheduled: Micros, *, meant: Micros | None = None) -> tupl
     return times.window_bounds(job.window, scheduled, job.tz, meant=meant)
 
 
-def _window_today(job: Job, start: Micros) -> tuple[Micros | None, Micros | None]:
+def _window_today(job: Job, start: Micros, *, ignored: bool = False) -> tuple[Micros | None, Micros | None]:
+    if ignored and job.window is not None:
+        return start, None  # a window of its own, open to the end: none at all would mean today's
     return (None, None) if job.window is None else times.window_of_day(job.window, start, job.tz)
 
 

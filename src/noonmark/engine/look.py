@@ -84,7 +84,7 @@ class Looker:
         """Bring every row to an outcome; return those that are to be run now."""
         cases = [self._case(row) for row in rows]
         try:
-            return await self._look(sorted(cases, key=_turn))
+            return await self._look(_in_turn(cases))
         finally:
             for case in cases:  # what no run took along
                 if case.hold is not None:
@@ -311,8 +311,13 @@ class Looker:
         return [case.run(answer, self._now())]
 
 
-def _turn(case: Case) -> tuple[Micros, int]:
-    """Return the place of a row in its batch: where several come for one slot the oldest has it, or the latest wanted."""
-    row, job = case.row, case.job
-    is_newest_first = job is not None and job.catch_up.missed == "latest" and job.on_overlap == "skip"
-    return (-row.scheduled_for, -row.id) if is_newest_first else (row.scheduled_for, row.id)
+def _in_turn(cases: Sequence[Case]) -> list[Case]:
+    """Return the batch as it came, but where several come for one slot the oldest before the others, or the latest wanted."""
+    slots: dict[tuple[str, str], list[Case]] = {}
+    for case in cases:
+        slots.setdefault((case.row.job, case.row.subject), []).append(case)
+    for rivals in slots.values():
+        job = rivals[0].job
+        is_newest_last = job is None or job.catch_up.missed != "latest" or job.on_overlap != "skip"
+        rivals.sort(key=lambda case: (case.row.scheduled_for, case.row.id), reverse=is_newest_last)
+    return [slots[case.row.job, case.row.subject].pop() for case in cases]

@@ -12,6 +12,7 @@ from typing import Any
 from noonmark.core.former import Former
 from noonmark.core.model import (
     Attempt,
+    Event,
     Fact,
     Job,
     JobRow,
@@ -25,6 +26,7 @@ from noonmark.core.model.rollback import Epoch
 from noonmark.core.stored import object_of
 from noonmark.core.values import dataclass
 from noonmark.engine.witnessing import Witnessed
+from noonmark.explain.ended import JobEnd
 from noonmark.explain.outages import Outage
 from noonmark.explain.voice import Voice
 
@@ -69,6 +71,7 @@ class Scene:
     workers: tuple[WorkerInfo, ...]
     voice: Voice
     related: Mapping[int, Occurrence] = field(default_factory=dict)  # holders, occupants, stand-ins by id
+    before: Occurrence | None = None  # what had its key before it was asked for all the same
     idle_holder: str = (
         ""  # why nobody runs the row that holds its key: ended (its job was), no_code (no worker has any)
     )
@@ -81,6 +84,8 @@ class Scene:
     former: Former | None = None  # the store that lay here before this one
     outages: tuple[Outage, ...] = ()  # times away of the store since the occurrence was due
     in_progress: Mapping[str, int] = field(default_factory=dict)  # worker -> its runs, where a row is overdue
+    over: JobEnd | None = None  # the end of its job, where that has no rule in force any more
+    ended_by: JobEnd | None = None  # the end of its job that ended it before it was due
     processes: Mapping[str, bool] = field(default_factory=dict)  # worker -> does its process live?  This machine's only
 
     @property
@@ -123,6 +128,19 @@ class Scene:
         return tuple(attempt for attempt in self.story.attempts if attempt.outcome == "failed")
 
     @property
+    def retried_at(self) -> Micros | None:
+        """When a person last asked for it to be tried again: attempts count anew from there."""
+        return max((line.last_at for line in self.story.ledger if line.event == Event.RETRY), default=None)
+
+    @property
+    def tries_made(self) -> int:
+        """Attempts that count against the rule: those since a person's retry; lost ones only where there are no others."""
+        since = self.retried_at
+        these = [each for each in self.story.attempts if since is None or each.started_at >= since]
+        counted = [each for each in these if each.outcome not in ("lost", "handed_back")]
+        return len(counted or these)
+
+    @property
     def waits(self) -> tuple[LedgerLine, ...]:
         """Ledger lines of looks that said "not yet", in order."""
         return tuple(line for line in self.story.ledger if line.event == "park")
@@ -160,3 +178,4 @@ class Explanation:
     lines: tuple[str, ...] = ()
     remedy: str = ""
     commands: tuple[str, ...] = ()
+    job_ended: JobEnd | None = None  # the job has no rule in force any more

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from noonmark.core import phrasing, series
 from noonmark.core.model import (
+    OPEN_STATES,
     Added,
     Decision,
     Event,
@@ -23,7 +24,9 @@ from noonmark.core.model import (
 from noonmark.core.told import Told, joined, key_told
 from noonmark.explain.evidence import replay
 from noonmark.explain.find import the_job
-from noonmark.explain.meant import Meant, NotMeant, meant
+from noonmark.explain.generations import one_before
+from noonmark.explain.generations import told as told_before
+from noonmark.explain.meant import Meant, NotMeant, for_text, meant
 from noonmark.explain.render import ASCII_MARKS, MARKS, check_lines, stamp
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.apps import load_app
@@ -31,6 +34,9 @@ from noonmark.faces.cli.declared import readable
 from noonmark.faces.cli.params import check_params, missing_told, read_params, remark_unchecked
 from noonmark.faces.cli.session import Command, Session, session
 from noonmark.faces.cli.standing import Standing, remark_standing, standing
+
+if TYPE_CHECKING:
+    from noonmark.engine.deeds import Deed
 
 
 @click.command(cls=Command)
@@ -43,6 +49,13 @@ from noonmark.faces.cli.standing import Standing, remark_standing, standing
 )
 @click.option("--param", "params", multiple=True, metavar="K=V", help="A parameter; V is read as JSON if it is JSON.")
 @click.option("--again", is_flag=True, help="Run although it is done, as a new generation of the key (needs --reason).")
+@click.option(
+    "--override",
+    "overrides",
+    multiple=True,
+    type=click.Choice(["window"]),
+    help="Run it although the window is not open (needs --reason).",
+)
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the ledger.")
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
 @click.option(
@@ -55,6 +68,7 @@ def run(
     asked: str | None,
     params: tuple[str, ...],
     again: bool,
+    overrides: tuple[str, ...],
     reason: str,
     dry_run: bool,
     app: str | None,
@@ -65,9 +79,11 @@ def run(
     --for asks for a moment that is over, as what it was: with its date and its key.
     Today's window and the conditions bind it like any other run: what has to wait is asked for all the same (exit 0);
     what would end without a run as things stand, for its window is over, exits with 3, and a person is told as ever.
+    With --override window it starts all the same, and so do its retries; weekdays and conditions bind it still.
     """
-    if again and not reason:
-        raise problems.Trouble("again_reason")
+    for option, given_it in (("--again", again), ("--override", overrides)):
+        if given_it and not reason:
+            raise problems.Trouble("again_reason", option=option)
     given = read_params(params)
     named = ctx.get_parameter_source("app") is ParameterSource.COMMANDLINE
     rules = load_app(app).rules if named and app is not None else None  # what was typed is looked at first
@@ -75,15 +91,20 @@ def run(
         if not dry_run:
             here.refuse_pretending()
         job_row = the_job(here.store, job)
-        rule = readable(job_row)
+        rule = readable(here, job_row)
         checked = check_params(here, rule, given, app, rules)
         when = Meant() if asked is None else _meant(here, rule, asked)
-        rows = _rows(here, rule, job_row, when, given, again=again, reason=reason)
+        if overrides and rule.window is not None:
+            overridden = here.word("outside_window")
+            reason = f"{overridden}: {reason}"
+        rows = _rows(here, rule, job_row, when, given, again=again, reason=reason, ignore_window="window" in overrides)
         if not checked:
             remark_unchecked(here, rule, given)
         if dry_run:
             return _dry(here, rule, job_row, rows, again=again)
-        return _ask(here, rule, job_row, rows)
+        code, numbers = _ask(here, rule, job_row, rows)
+        here.remember(lambda: _deeds(here, rule, numbers[:1], given, again=again, reason=reason))
+        return code
 
 
 def _meant(here: Session, rule: Job, text: str) -> Meant:
@@ -111,6 +132,7 @@ def _rows(
     *,
     again: bool,
     reason: str,
+    ignore_window: bool,
 ) -> list[NewOccurrence]:
     """One row per subject; a parameter that names a subject narrows it to that one."""
     request = here.request_id()
@@ -139,6 +161,7 @@ def _rows(
                 business_date=when.business_date,
                 moment=when.moment,
                 subject=subject,
+                ignore_window=ignore_window,
             )
             for index, (subject, params) in enumerate(chosen)
         ]
@@ -148,7 +171,8 @@ def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *
     decisions = []
     for row in rows:
         decision = replay(rule, job_row, as_occurrence(row), here.store.facts, here.now)
-        if again and decision.code == "key_held" and decision.detail.get("state") not in ("PENDING", "RUNNING"):
+        held_by = decision.detail.get("state") if decision.code == "key_held" else None
+        if held_by in _YIELDS or (again and held_by is not None and held_by not in OPEN_STATES):
             decision = replay(rule, job_row, as_occurrence(row, claimed=True), here.store.facts, here.now)
         decisions.append((row, decision))
     plain = {
@@ -163,7 +187,28 @@ def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *
     return problems.OK if plain["would_run"] else problems.REFUSED
 
 
-def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -> int:
+def _deeds(
+    here: Session, rule: Job, numbers: list[int], given: dict[str, Any], *, again: bool, reason: str
+) -> list[Deed]:
+    """What was asked for, as the moment that it was: typed again tomorrow it must not mean tomorrow's."""
+    from noonmark.engine.deeds import of_run
+
+    rows = here.store.occurrences(Query(ids=tuple(numbers))) if numbers else []
+    return [
+        of_run(
+            row,
+            given,
+            when=for_text(rule, row.scheduled_for, row.business_date),
+            by=here.actor,
+            reason=reason,
+            again=again,
+        )
+        for row in rows
+    ]
+
+
+def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -> tuple[int, list[int]]:
+    """Ask for the rows and say what was answered; return the exit code and the numbers of those that are new."""
     zone = here.zone(rule.tz)  # refused, if it is none, before anything is done
     added = here.store.add(here.request_id(), rows)
     stand: list[Standing | None] = [
@@ -189,16 +234,40 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
         ],
     }
     here.emit(plain, lambda: joined(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
+    new = [answer.id for answer in added if answer.outcome == "added"]
     if None in stand:
-        here.remark(here.word("run_again"))
-        return problems.REFUSED
+        _remark_refused(here, added)
+        return problems.REFUSED, new
+    _remark_over(here, rule, added)
     asked = [found for found in stand if found is not None]
     for found in asked:
         remark_standing(here, found)
+    if any(found.ends and found.code == "window_closed" for found in asked):
+        here.remark(here.word("run_outside"))
     here.remark(f"noonmark why r{added[0].id}")
-    return problems.REFUSED if any(found.ends for found in asked) else problems.OK
+    return (problems.REFUSED if any(found.ends for found in asked) else problems.OK), new
 
 
+def _remark_over(here: Session, rule: Job, added: list[Added]) -> None:
+    """Say of what was asked for under a key that had been given up: by whom it was cancelled, for one."""
+    for row in here.store.occurrences(Query(ids=tuple(answer.id for answer in added), oldest_first=True)):
+        before = one_before(here.store, row)
+        if before is not None:
+            here.remark(told_before(row, before, here.voice(rule.tz)))
+
+
+def _remark_refused(here: Session, added: list[Added]) -> None:
+    """Say what can be done about a key that is held: what is over can be repeated, what is not is to be looked at."""
+    ids = tuple(answer.duplicate_of for answer in added if answer.duplicate_of is not None)
+    holders = here.store.occurrences(Query(ids=ids)) if ids else []
+    if all(holder.state in OPEN_STATES for holder in holders) and holders:
+        here.remark(f"noonmark why r{holders[0].id}")
+    else:
+        here.remark(here.word("run_again"))
+
+
+_YIELDS = (State.CANCELLED, State.SKIPPED)
+"""Holders of a key that give it to whoever asks by hand: nothing was done under it."""
 _HELD = {State.SUCCESS: "held_done", State.FAILED_MANUAL: "held_person"}
 
 

@@ -26,7 +26,9 @@ from noonmark.faces.cli.memories import memories, store_id
 from noonmark.faces.cli.settings import Settings, writes_unicode
 
 if TYPE_CHECKING:
+    from noonmark.core.former import Former
     from noonmark.core.model.rollback import Epoch
+    from noonmark.engine.deeds import Deed
     from noonmark.engine.witnessing import Witness
     from noonmark.explain.processes import Lives
     from noonmark.ports.store import Store
@@ -172,6 +174,19 @@ class Session:
         workers = self.store.workers()
         return as_known(workers, processes(workers, self.lives), self.now)
 
+    def remember(self, deeds: Callable[[], Sequence[Deed]]) -> None:
+        """Write down, on this machine, what a person did, so that it can be typed again if the store loses it.
+
+        Args:
+            deeds: says what; it may read the store, and is asked only where something is remembered.
+        """
+        from noonmark.engine.deeds import remember
+        from noonmark.engine.statefolder import root_of
+
+        why = remember(root_of(None), self.store, deeds)
+        if why:
+            self.remark(self.word("deed_forgotten", why=why))
+
     def request_id(self) -> str:
         """Return a new id for one intention."""
         return f"cli-{os.urandom(12).hex()}"
@@ -195,11 +210,17 @@ class Session:
 
     def remark_former(self, zone: str) -> None:
         """Say on stderr that another store lay here before this one, until a person takes that away."""
-        from noonmark.core import former
         from noonmark.explain.fragments import former_lines
 
-        for line in former_lines(former.former_of(self.store.facts([former.FACT])[former.FACT]), self.voice(zone)):
+        for line in former_lines(self.told_former, self.voice(zone)):
             self.remark(line)
+
+    @cached_property
+    def told_former(self) -> Former | None:
+        """Return the store that lay here before, as this one was told."""
+        from noonmark.core import former
+
+        return former.former_of(self.store.facts([former.FACT])[former.FACT])
 
     def remark(self, text: str) -> None:
         """Print a remark to stderr, unless asked to be quiet."""
