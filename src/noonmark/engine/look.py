@@ -312,7 +312,7 @@ class Looker:
 
 
 def _in_turn(cases: Sequence[Case]) -> list[Case]:
-    """Return the batch as it came, but where several come for one slot the oldest before the others, or the latest wanted."""
+    """Return the batch as it came, but of several for one slot the oldest first, or the newest if only that is wanted."""
     slots: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
         slots.setdefault((case.row.job, case.row.subject), []).append(case)
