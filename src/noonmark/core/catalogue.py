@@ -30,6 +30,10 @@ AGAIN = (
     "To run it again on purpose: noonmark run JOB --again --reason WHY",
     "若确需再跑一次：noonmark run JOB --again --reason 原因",
 )
+ALL_THE_SAME = (
+    "To run it all the same: noonmark run JOB --reason WHY",
+    "若仍要运行：noonmark run JOB --reason 原因",
+)
 LATE = (
     "To run it all the same, while today's window is open: noonmark retry RUN; to allow more: catch_up.max_delay",
     "若仍要运行，在今天的窗口内执行 noonmark retry RUN；或放宽 catch_up.max_delay",
@@ -278,7 +282,7 @@ NOT_RUN: tuple[Reason, ...] = (
         "cancelled",
         "It was cancelled[ by {by}][: {reason}].",
         "已[由 {by} ]取消[：{reason}]。",
-        AGAIN,
+        ALL_THE_SAME,
     ),
     reason(
         "cancel_requested",
@@ -290,6 +294,6 @@ NOT_RUN: tuple[Reason, ...] = (
         "cancelled_before_create",
         "It was cancelled[ by {by}] before it was asked for[: {reason}]; the key is held so that it does not run.",
         "在创建之前就已[由 {by} ]取消[：{reason}]；键被占住，因此不会运行。",
-        AGAIN,
+        ALL_THE_SAME,
     ),
 )

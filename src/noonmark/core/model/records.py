@@ -231,3 +231,6 @@ class Tallies:
     duplicates_refused: int
     open_alerts: tuple[Alert, ...]
     revisions: tuple[JobRow, ...] = ()  # filled only when asked: every revision of every job, oldest first
+    acts: tuple[
+        LedgerLine, ...
+    ] = ()  # filled with them: what people did to whole jobs (pause, resume, end_job), oldest first

@@ -131,4 +131,5 @@ def tallies(tables: Tables, now: Micros, *, revisions: bool) -> Tallies:
         duplicates_refused=tables.duplicates_refused,
         open_alerts=tuple(alert for alert in tables.alerts if alert.closed_at is None),
         revisions=tuple(tables.revisions) if revisions else (),
+        acts=tuple(line for line in tables.ledger.get(0, ()) if line.job) if revisions else (),
     )

@@ -269,6 +269,7 @@ class RedisStore:
             duplicates_refused=counts.get("duplicates_refused", 0),
             open_alerts=tuple(wire.alert(one) for one in alerts),
             revisions=self._revisions() if revisions else (),
+            acts=reading.acts(self) if revisions else (),
         )
 
     def _revisions(self) -> tuple[JobRow, ...]:

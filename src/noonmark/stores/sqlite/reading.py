@@ -157,6 +157,7 @@ def tallies(connection: Reads, now: Micros, *, revisions: bool) -> Tallies:
         duplicates_refused=counters.get("duplicates_refused", 0),
         open_alerts=_alerts(connection, "closed_at IS NULL"),
         revisions=_revisions(connection) if revisions else (),
+        acts=_acts(connection) if revisions else (),
     )
 
 
@@ -166,6 +167,12 @@ def _revisions(connection: Reads) -> tuple[JobRow, ...]:
         JobRow(name=name, rule=rule, digest=digest, revision=revision, effective_at=effective_at, event=event)
         for name, rule, digest, revision, effective_at, event in rows
     )
+
+
+def _acts(connection: Reads) -> tuple[LedgerLine, ...]:
+    """Read what people did to whole jobs; such lines stand under no occurrence (0)."""
+    rows = connection.execute(f"SELECT {_LEDGER} FROM ledger WHERE occurrence_id = 0 AND job <> '' ORDER BY seq")
+    return tuple(LedgerLine(**_named(_LEDGER, line)) for line in rows)
 
 
 def _alerts(connection: Reads, condition: str, *bindings: Any) -> tuple[Alert, ...]:
