@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 
 from noonmark.core import codec, times
-from noonmark.core.model import DAY, FAR, MINUTE, SECOND, Job, JobRow, Micros, Occurrence, Query, Verdict
+from noonmark.core.model import DAY, FAR, MINUTE, SECOND, Job, JobRow, Micros, Occurrence, Query, State, Verdict
 from noonmark.core.told import Told
 from noonmark.core.values import dataclass
 from noonmark.explain.awake import alive_with
@@ -157,6 +157,8 @@ def find(
 def while_nobody_is_awake(store: Store, found: Found, now: Micros, lives: Lives | None = None) -> Found:
     """Return the job's next row where it is due and nobody lives to take it up: that matters more than the run before."""
     coming = found.following
+    if found.row is None or found.row.state not in (State.SUCCESS, State.SKIPPED, State.CANCELLED):
+        return found  # what needs a person, or is under way, matters more
     if coming is None or (coming.due_at if coming.due_at is not None else coming.scheduled_for) > now:
         return found
     workers = as_known(everybody := store.workers(), processes(everybody, lives), now)
