@@ -154,8 +154,8 @@ WAITING: tuple[Reason, ...] = (
     ),
     reason(
         "handler_missing",
-        "No worker that is awake has the code for [job {job}]|[this job]; it is kept until one does.",
-        "在线的 worker 都没有[任务 {job} ]|[该任务]的代码；会保留到有为止。",
+        "No worker that is awake has the code for [job {job}]|[this job][: {error}]; it is kept until one does.",
+        "在线的 worker 都没有[任务 {job} ]|[该任务]的代码[：{error}]；会保留到有为止。",
         (
             "Start a worker with the module that declares it, or cancel what is left: noonmark cancel RUN",
             "启动包含该任务代码的 worker，或取消余下的：noonmark cancel RUN",

@@ -186,6 +186,7 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
         "Nothing was due at {shown}: {job} was ended at {at} by {actor}: {reason}",
         "{shown} 没有任何应运行的时刻：{job} 已由 {actor} 于 {at} 终止：{reason}",
     ),
+    "line_next_due": ("Next: due since {due} ({in_}).", "下一次：{due} 已到期（{in_}）。"),
     "line_newest": ("Its newest occurrence (r{id}): {sentence}", "它最近的一次触发（r{id}）：{sentence}"),
     "do_declare": (
         "To have the job again: noonmark rules apply FILE, or start a worker whose app declares it",

@@ -145,6 +145,16 @@ def test_while_nobody_is_awake_the_moment_that_waits_for_somebody_is_told(desk: 
     assert why(desk.store, "tick", at="2026-11-27T12:05").outcome == "on_time", "who asks for a moment gets that one"
 
 
+def test_what_needs_a_person_is_told_before_what_waits_for_somebody_to_wake(desk: Desk) -> None:
+    desk.register(TICK)
+    desk.until("2026-11-27T12:05:00")
+    desk.beat()
+    desk.finish(desk.look(), Event.FAIL_MANUAL, code="failed_final", error="ValueError: x")
+    desk.until("2026-11-27T12:10:03")
+    desk.beat(ended=True)
+    assert why(desk.store, "tick").outcome == "failed"
+
+
 def test_a_weekend_skip_names_the_rule() -> None:
     guarded = Desk("2026-11-28T12:00:00")
     guarded.register(replace(DIGEST, guardrails=Guards(allow_weekend=False)))

@@ -51,6 +51,7 @@ class JobRow:
     resumed_at: Micros | None = None
     pause_reason: str = ""
     event: str = ""  # name of the event that triggers it, "" = none
+    by: str = ""  # who put this revision in force; told of revisions only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

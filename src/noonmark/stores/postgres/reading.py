@@ -63,7 +63,7 @@ OPEN = (
     " FROM ~agenda, t GROUP BY state"
 )
 _ACTS = f"SELECT {_LEDGER} FROM ~ledger WHERE occurrence_id = 0 AND job <> '' ORDER BY seq"  # they concern whole jobs
-_REVISIONS = "SELECT name, rule, digest, revision, effective_at, event FROM ~job_revision ORDER BY seq"
+_REVISIONS = "SELECT name, rule, digest, revision, effective_at, event, actor FROM ~job_revision ORDER BY seq"
 _SNAPSHOT: Statement = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
 _END: Statement = ("COMMIT", ())
 
@@ -225,8 +225,8 @@ def tallies(session: Session, fixed: Micros | None, *, revisions: bool) -> Talli
 
 
 def _revision(row: Row) -> JobRow:
-    name, rule, digest, revision, effective_at, event = _plain(row)
-    return JobRow(name=name, rule=rule, digest=digest, revision=revision, effective_at=effective_at, event=event)
+    name, rule, digest, revision, effective, event, actor = _plain(row)
+    return JobRow(name=name, rule=rule, digest=digest, revision=revision, effective_at=effective, event=event, by=actor)
 
 
 def _plain(row: Row) -> Row:

@@ -162,10 +162,12 @@ def tallies(connection: Reads, now: Micros, *, revisions: bool) -> Tallies:
 
 
 def _revisions(connection: Reads) -> tuple[JobRow, ...]:
-    rows = connection.execute("SELECT name, rule, digest, revision, effective_at, event FROM job_revision ORDER BY seq")
+    rows = connection.execute(
+        "SELECT name, rule, digest, revision, effective_at, event, actor FROM job_revision ORDER BY seq"
+    )
     return tuple(
-        JobRow(name=name, rule=rule, digest=digest, revision=revision, effective_at=effective_at, event=event)
-        for name, rule, digest, revision, effective_at, event in rows
+        JobRow(name=name, rule=rule, digest=digest, revision=revision, effective_at=effective, event=event, by=actor)
+        for name, rule, digest, revision, effective, event, actor in rows
     )
 
 
