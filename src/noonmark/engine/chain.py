@@ -18,6 +18,7 @@ from noonmark.core import receipts, rollback
 from noonmark.core.model import SECOND, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo, changed
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Receipt, Serving
 from noonmark.engine.endings import endings
+from noonmark.engine.former import Former
 from noonmark.engine.places import place_of
 from noonmark.engine.recalled import Recalled
 from noonmark.engine.statefolder import StateFolder, Witness
@@ -69,6 +70,7 @@ class ChainedStore:
         self._memory = threading.Lock()  # held while the receipt is changed, never while the store is asked
         self._witness: Witness | None = None
         self._asking: Witness | None = None  # opened, and the store has not answered it yet
+        self._former = Former()
         self._before = ""  # the store that lay here before this one, until this one has heard of it
         self._identity = ""
         self._serving: Serving | None = None
@@ -132,9 +134,13 @@ class ChainedStore:
 
     def close_memory(self) -> None:
         """Let another process be this writer."""
-        for witness in (self._asking, self._witness):
-            if witness is not None:
-                witness.close()
+        for memory in (self._asking, self._witness, self._former):
+            if memory is not None:
+                memory.close()
+
+    def remember_former(self, runs: Sequence[tuple[Occurrence, int]]) -> None:
+        """Write down that these rows of the store that lay here before ran to a success, by fence."""
+        self._former.record(runs, self._store_now())
 
     # -- the verbs that go with a link ------------------------------------------------------------
 
@@ -277,7 +283,10 @@ class ChainedStore:
             witness = self._asking = self._asking or self._witness or self._remember()
             asked, proof = self._ask(witness)
             if proof.outcome == "other":  # another store lies at the address: what we know is about the one before
-                witness.close()
+                if witness is self._witness:
+                    self._former.keep(witness)  # runs of it may end well yet
+                else:
+                    witness.close()
                 witness = self._asking = self._forget()
                 asked, proof = self._ask(witness)
             is_first, self._asking, self._before = self._witness is None, None, ""
