@@ -105,7 +105,6 @@ def find(
     occurrence_id: int | None = None,
     tz: str | None = None,
     now: Micros | None = None,
-    lives: Lives | None = None,
 ) -> Found:
     """Find what the person means; by default the job's newest occurrence that matters.
 
@@ -117,7 +116,6 @@ def find(
         occurrence_id: the row itself.
         tz: zone for ``at``.
         now: store time in microseconds; read from the store when left out.
-        lives: says of a worker of the reader's own machine whether its process lives, None for any other.
 
     Raises:
         NotFound: no such job, key, id, or nothing recorded for the job yet.
@@ -139,7 +137,7 @@ def find(
     found = Found(name=name, row=None, job_row=job_row, job=job)
     if at is not None:
         return _by_time(store, found, parse_at(at, tz or (job.tz if job is not None else "UTC")))
-    row = newest(store, name, now, lives)
+    row = newest(store, name, now)
     if row is None:
         raise _nothing_recorded(job_row, job)
     coming = Query(
@@ -155,14 +153,14 @@ def find(
 
 
 def while_nobody_is_awake(store: Store, found: Found, now: Micros, lives: Lives | None = None) -> Found:
-    """Return the job's next row where it is due and nobody lives to take it up: that matters more than the run before."""
+    """Return the job's next row where it is due and nobody who can run it lives: that matters more than the run before."""
     coming = found.following
     if found.row is None or found.row.state not in (State.SUCCESS, State.SKIPPED, State.CANCELLED):
         return found  # what needs a person, or is under way, matters more
     if coming is None or (coming.due_at if coming.due_at is not None else coming.scheduled_for) > now:
         return found
     workers = as_known(everybody := store.workers(), processes(everybody, lives), now)
-    if any(worker.is_awake(now) for worker in workers):
+    if alive_with(workers, coming.job, now)[1]:
         return found
     return _dated(store, replace(found, row=coming, following=None))
 
@@ -198,40 +196,34 @@ def last_rule(store: Store, row: JobRow) -> Job | None:
     return read_rule(past[-1]) if past else None
 
 
-def newest(store: Store, name: str, now: Micros, lives: Lives | None = None) -> Occurrence | None:
+def newest(store: Store, name: str, now: Micros) -> Occurrence | None:
     """Return the newest occurrence that has an outcome, runs or is in trouble; else the newest due; else the next."""
     due = store.occurrences(Query(job=name, scheduled_until=now + 1, limit=200))
-    is_left = any(outcome_of(row, now) == "due" for row in due) and not _is_attended(store, name, now, lives)
-    patience = 0 if is_left else OVERDUE_AFTER
-    for row in due:
-        if _has_a_story(row, now, patience):
-            return row
-    shadowless = next((row for row in due if _is_no_shadow(row)), None)
-    if due:
-        return shadowless or due[0]
+    for matters in (_has_a_story, _is_no_shadow, _is_any):
+        for row in due:
+            if matters(row, now):
+                return row
     coming = store.occurrences(Query(job=name, scheduled_from=now, oldest_first=True, limit=1))
     return coming[0] if coming else None
 
 
-def _is_attended(store: Store, name: str, now: Micros, lives: Lives | None) -> bool:
-    """True where a worker is awake that can run the job; a process that is known to be no more is not awake."""
-    everybody = store.workers()
-    return alive_with(as_known(everybody, processes(everybody, lives), now), name, now)[1] > 0
+def _is_any(_row: Occurrence, _now: Micros) -> bool:
+    return True
 
 
-def _is_no_shadow(row: Occurrence) -> bool:
+def _is_no_shadow(row: Occurrence, _now: Micros) -> bool:
     return row.verdict not in NOISE and row.range_until is None
 
 
-def _has_a_story(row: Occurrence, now: Micros, patience: Micros) -> bool:
-    """A row that is due this very second is about to be taken up, if anybody is there: nothing can be told of it yet."""
-    if not _is_no_shadow(row):
+def _has_a_story(row: Occurrence, now: Micros) -> bool:
+    """A row that is due this very second is about to be taken up: about it there is nothing to tell yet."""
+    if not _is_no_shadow(row, now):
         return False
     if row.code == "worker_gone":  # the end of one worker's own series says nothing about the job
         return False
     outcome = outcome_of(row, now)
     due_at = row.due_at if row.due_at is not None else row.scheduled_for
-    return outcome != "planned" and (outcome != "due" or due_at <= now - patience)
+    return outcome != "planned" and (outcome != "due" or due_at <= now - OVERDUE_AFTER)
 
 
 def _by_key(store: Store, key: str, name: str | None) -> Occurrence:

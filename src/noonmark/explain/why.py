@@ -84,7 +84,7 @@ def why(
         ValueError: ``at`` cannot be read.
     """
     now = store.now() if now is None else now
-    found = find(store, name, at=at, key=key, occurrence_id=occurrence_id, tz=tz, now=now, lives=lives)
+    found = find(store, name, at=at, key=key, occurrence_id=occurrence_id, tz=tz, now=now)
     found = while_nobody_is_awake(store, found, now, lives)
     voice = Voice(lang=lang, zone=tz or (found.job.tz if found.job is not None else "UTC"), now=now)
     if found.row is None:
@@ -301,7 +301,7 @@ def _lines(scene: Scene) -> tuple[str, ...]:
         lines.append(voice.say("line_duplicates", count=len(scene.duplicates), ids=ids))
     if scene.following is not None:
         due = scene.following.due_at if scene.following.due_at is not None else scene.following.scheduled_for
-        key = "line_next" if due > scene.now else "line_next_due"
+        key = "line_next" if due >= scene.now else "line_next_due"
         lines.append(voice.say(key, due=voice.moment(due), in_=voice.distance(due)))
     lines += repeats.lines(scene)
     for alert in scene.story.alerts:
