@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from noonmark.core.model import AlertWrite, Event, Job, Occurrence
+from noonmark.core.model import Alert, AlertWrite, Event, Job, Occurrence
 from noonmark.core.retry import failures_of
 
 NOTICE, RAISED, URGENT = 1, 2, 3
@@ -44,6 +44,15 @@ def alerts_for(
     if event is Event.MISS:
         return (_write(job, row, "missed", URGENT, code, detail),)
     return ()
+
+
+def is_kept(there: Alert, write: AlertWrite) -> bool:
+    """Return True when an open alert stays about what it is about: it is urgent, and what comes is milder and of another.
+
+    So what needs a person is neither closed nor covered by what other occurrences of the job do.
+    """
+    is_of_another = there.occurrence_id is not None and there.occurrence_id != write.occurrence_id
+    return there.level >= URGENT and is_of_another and (write.clear or write.level < URGENT)
 
 
 def _write(

@@ -18,6 +18,10 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
     "check_not_reached": ("not reached", "未走到"),
     "check_lease_held": ("{worker} until {at}, fence {fence}", "{worker} 持有到 {at}，fence {fence}"),
     "check_lease_was": ("{worker}, fence {fence}", "{worker}，fence {fence}"),
+    "line_unresolved": (
+        "Still for a person to deal with ({count} of this job): {named}. Look: noonmark why {first}",
+        "该任务仍需人工处理的（{count} 次）：{named}。查看：noonmark why {first}",
+    ),
     # -- forecast
     "dst_back": (
         "clocks went back: the offset changed from {old} to {new}, local time is kept",

@@ -29,7 +29,7 @@ from noonmark.core.model import (
 from noonmark.core.model.rollback import Epoch
 from noonmark.core.stored import object_of
 from noonmark.engine.witnessing import Witness, Witnessed
-from noonmark.explain import evidence, generations, over, remedies, repeats
+from noonmark.explain import evidence, generations, over, remedies, repeats, unresolved
 from noonmark.explain.absent import absence
 from noonmark.explain.endings import in_range
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
@@ -110,6 +110,8 @@ def explain(
     telling = over.with_its_job(scene, telling, is_newest=found.is_newest)
     replayed, standing = _replays(store, scene)
     lines = (*telling.lines, *_lines(scene), *over.stays_queued(scene))
+    if found.is_newest:
+        lines = (*lines, *unresolved.others(store, scene.row, voice))
     if recorded_by_take(scene, replayed):
         lines = (*lines, voice.say("line_replayed"))
     if standing is not None and scene.row.state is State.PENDING and not evidence.recorded_checks(scene):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from noonmark.core.model import Job, JobRow, Micros, Occurrence, Query, Verdict
 from noonmark.core.told import Told, key_told
-from noonmark.explain import ended, forecast
+from noonmark.explain import ended, forecast, unresolved
 from noonmark.explain.describe import rule_text
 from noonmark.explain.ended import JobEnd
 from noonmark.explain.find import read_rule
@@ -43,7 +43,8 @@ def jobs(ctx: click.Context, limit: int) -> int:
     with session(ctx) as here:
         rows = sorted(here.store.jobs(), key=lambda row: row.name)
         over = _ended(here, rows)
-        lines = [_line(here, row, over.get(row.name)) for row in rows[:limit]]
+        failed = unresolved.by_job(here.store)
+        lines = [_line(here, row, over.get(row.name), failed[row.name]) for row in rows[:limit]]
         here.emit({"v": 1, "jobs": [plain for plain, _ in lines]}, lambda: _text(here, [cells for _, cells in lines]))
         if not rows:
             here.remark(here.word("no_jobs"))
@@ -53,10 +54,15 @@ def jobs(ctx: click.Context, limit: int) -> int:
             here.remark(end.sentence(here.voice(here.one_zone or "UTC")))
         if len(rows) > limit:
             here.remark(here.word("more_rows", count=len(rows) - limit))
-        bad = [plain["job"] for plain, _ in lines if plain["last"] is not None and plain["last"]["outcome"] in _BAD]
+        bad = [plain["job"] for plain, _ in lines if _needs_a_person(plain)]
         if bad:
             here.remark(here.word("jobs_bad", count=len(rows), bad=len(bad), job=bad[0]))
     return problems.OK
+
+
+def _needs_a_person(plain: Mapping[str, Any]) -> bool:
+    """Something of it was given up and nobody has dealt with it, or what was last of it did not go well."""
+    return bool(plain["needs_person"]) or (plain["last"] is not None and plain["last"]["outcome"] in _BAD)
 
 
 def _ended(here: Session, rows: Sequence[JobRow]) -> dict[str, JobEnd]:
@@ -82,7 +88,7 @@ def fitted(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Sequen
     ]
 
 
-def _line(here: Session, row: JobRow, end: JobEnd | None) -> tuple[dict[str, Any], list[str]]:
+def _line(here: Session, row: JobRow, end: JobEnd | None, failed: int) -> tuple[dict[str, Any], list[str]]:
     job = read_rule(row)
     voice = here.voice(here.zone_of(job))
     recent = _recent(here, row.name, voice.now)
@@ -103,6 +109,7 @@ def _line(here: Session, row: JobRow, end: JobEnd | None) -> tuple[dict[str, Any
             "outcome": outcome_of(last, voice.now),
             "key": key_told(last.job, last.key),
         },
+        "needs_person": failed,
         "paused": row.paused,
         "ended": not row.rule,
         "end": ended.plain(end, stamp(end.at if end is not None else None, voice.zone)),

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from noonmark.core import escalate
 from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING, is_end
 from noonmark.core.model import (
     Added,
@@ -323,7 +324,10 @@ class Tables:
         ]
 
     def alert(self, write: AlertWrite, now: Micros) -> None:
-        """Open, update or close the one open alert of (job, kind); an open one never becomes milder."""
+        """Open, update or close the one open alert of (job, kind); an open one never becomes milder.
+
+        An urgent one is about the occurrence that needs a person: no other closes it, and milder news only count.
+        """
         index = next(
             (
                 at
@@ -333,7 +337,7 @@ class Tables:
             None,
         )
         if write.clear:
-            if index is not None:
+            if index is not None and not escalate.is_kept(self.alerts[index], write):
                 self.alerts[index] = changed(self.alerts[index], updated_at=now, closed_at=now)
             return
         detail = json.dumps(dict(write.detail), ensure_ascii=False)
@@ -354,6 +358,9 @@ class Tables:
             )
             return
         old = self.alerts[index]
+        if escalate.is_kept(old, write):
+            self.alerts[index] = changed(old, updated_at=now, count=old.count + 1)
+            return
         self.alerts[index] = changed(
             old,
             level=max(old.level, write.level),

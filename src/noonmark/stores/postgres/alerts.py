@@ -1,25 +1,36 @@
 """Alerts as rows: at most one open per job and kind.
 
-Rule of the file: an open alert's level only rises; one all-clear closes it.
+Rule of the file: an open alert's level only rises; one all-clear closes it.  An urgent one is about the occurrence that
+needs a person: no other closes it, and milder news of others only count (``core.escalate.is_kept``).
 """
 
 from __future__ import annotations
 
 import json
 
+from noonmark.core.escalate import URGENT
 from noonmark.core.model import AlertWrite
 from noonmark.stores.postgres.transaction import Transaction
+
+
+def _unless_kept(column: str) -> str:
+    kept = (
+        f"a.level >= {URGENT} AND excluded.level < {URGENT} AND a.occurrence_id IS DISTINCT FROM excluded.occurrence_id"
+    )
+    return f"CASE WHEN {kept} AND a.occurrence_id IS NOT NULL THEN a.{column} ELSE excluded.{column} END"
+
 
 _OPEN = (
     "INSERT INTO ~alert AS a (job, kind, level, code, detail, occurrence_id, opened_at, updated_at, count)"
     " VALUES ($1::text, $2::text, $3::integer, $4::text, $5::text, $6::bigint, $7::bigint, $7::bigint, 1)"
     " ON CONFLICT (job, kind) WHERE closed_at IS NULL DO UPDATE SET level = greatest(a.level, excluded.level),"
-    " code = excluded.code, detail = excluded.detail, occurrence_id = excluded.occurrence_id,"
+    f" code = {_unless_kept('code')}, detail = {_unless_kept('detail')}, occurrence_id = {_unless_kept('occurrence_id')},"
     " updated_at = excluded.updated_at, count = a.count + 1"
 )
 _CLEAR = (
     "UPDATE ~alert SET closed_at = $1::bigint, updated_at = $1::bigint"
     " WHERE job = $2::text AND kind = $3::text AND closed_at IS NULL"
+    f" AND (level < {URGENT} OR occurrence_id IS NULL OR occurrence_id = $4::bigint)"
 )
 _CLOSE = (
     "UPDATE ~alert SET closed_at = $1::bigint, updated_at = $1::bigint"
@@ -30,7 +41,7 @@ _CLOSE = (
 def write(tx: Transaction, alert: AlertWrite) -> None:
     """Open, update or close the one alert of its job and kind."""
     if alert.clear:
-        tx.later(_CLEAR, tx.now, alert.job, alert.kind)
+        tx.later(_CLEAR, tx.now, alert.job, alert.kind, alert.occurrence_id)
         return
     detail = json.dumps(dict(alert.detail), ensure_ascii=False)
     tx.later(_OPEN, alert.job, alert.kind, alert.level, alert.code, detail, alert.occurrence_id, tx.now)

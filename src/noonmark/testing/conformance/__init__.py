@@ -25,6 +25,7 @@ def cases() -> list[Case]:
     from noonmark.testing.conformance import (
         activating,
         adding,
+        alarms,
         former,
         frontier,
         gates,
@@ -50,6 +51,7 @@ def cases() -> list[Case]:
         taking,
         takeovers,
         settling,
+        alarms,
         gates,
         frontier,
         renewing,

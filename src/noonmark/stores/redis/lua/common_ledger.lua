@@ -164,20 +164,28 @@ local function close_alert(id, alert)
   hset('alert:open', alert_name(alert[1], alert[2]), false)
 end
 
+-- An urgent alert is about the occurrence that needs a person: no other closes it, and milder news of others only count
+-- (core.escalate.is_kept).
+local URGENT = 3
+
 -- write is {job, kind, level, code, detail, occurrence, clear}
 local function write_alert(write)
   local name = alert_name(write[1], write[2])
   local open = hget('alert:open', name)
   local id = open and tonumber(open)
   local alert = id and load_alert(id)
+  local about = known(write[6])
+  local is_kept = alert and alert[3] >= URGENT and known(alert[6]) and alert[6] ~= about
+    and (write[7] or write[3] < URGENT)
   if write[7] then
-    if alert then
+    if alert and not is_kept then
       close_alert(id, alert)
     end
     return
   end
-  local about = known(write[6])
-  if alert then
+  if is_kept then
+    alert[8], alert[9] = now, alert[9] + 1
+  elseif alert then
     alert[3], alert[4], alert[5] = math.max(alert[3], write[3]), write[4], write[5]
     alert[6], alert[8], alert[9] = about, now, alert[9] + 1
   else
