@@ -76,6 +76,7 @@ class ChainedStore:
         self._asked_at: Micros = 0
         self._epoch_at: Micros = 0
         self._offset: Micros = 0
+        self._answered: Micros = 0  # store time minus boot clock by the latest answer, never too little
         self._proved_at: Micros = 0
         self._rolled_back = False
         self._recalled = Recalled(self._folder)
@@ -151,6 +152,7 @@ class ChainedStore:
                 idle = self._store.take(f"{request_id}w", worker, limit=0, runnable=runnable, look_lease=look_lease)
                 return changed(idle, next_due=idle.now + ASK_AGAIN)
             link = self._link(request_id)
+            asked = self._boot()
             try:
                 taken = self._store.take(
                     request_id, worker, limit=limit, runnable=runnable, look_lease=look_lease, link=link
@@ -158,6 +160,7 @@ class ChainedStore:
             except ChainBroken:
                 self._prove_anew(request_id)
                 continue
+            self._answered = taken.now - asked
             if any(not row.looking for row in taken.rows):
                 self._acknowledge(link, taken.now)
             if taken.rows:
@@ -230,8 +233,11 @@ class ChainedStore:
         return self._witness.receipt
 
     def _acknowledge(self, link: ChainLink, now: Micros) -> Micros:
-        """The store has this link: remember it (``now`` 0: the store's time is reckoned from its last answer)."""
-        at = now or self._store_now()
+        """The store has this link: remember it (``now`` 0: the store's time is reckoned from its last answer).
+
+        Never too early: what lies before a lost range was not lost.
+        """
+        at = now or self._answered + self._boot()
 
         def follow(receipt: Receipt) -> Receipt:
             if link.before != receipt.hash:
@@ -275,14 +281,16 @@ class ChainedStore:
         with self._lock:
             # One that was opened stays ours while the store does not answer: its receipt may be the one that is missed.
             witness = self._asking = self._asking or self._witness or self._remember()
+            began = self._boot()
             asked, proof = self._ask(witness)
             if proof.outcome == "other":  # another store lies at the address: what we know is about the one before
                 witness.close()
                 witness = self._asking = self._forget()
+                began = self._boot()
                 asked, proof = self._ask(witness)
             is_first, self._asking, self._before = self._witness is None, None, ""
             self._proved_at = self._boot()
-            self._offset = proof.now - self._proved_at
+            self._offset, self._answered = proof.now - self._proved_at, proof.now - began
             with self._memory:
                 self._witness = witness
                 witness.keep(proof.receipt_after(witness.receipt))
