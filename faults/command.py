@@ -17,7 +17,7 @@ from pathlib import Path
 from faults import figures
 from faults.cells import CELLS
 from faults.figures import Outcome
-from faults.passes import one_pass, wanted
+from faults.passes import clear, one_pass, wanted
 from faults.places import STORES
 from noonmark.sim.asking import stoppable, whole
 from noonmark.sim.loading import STOPPED
@@ -166,5 +166,6 @@ def end(code: int) -> None:
     """End this process; one that was stopped does not wait for its cells, whose threads may yet wait for a minute."""
     if code == STOPPED:
         sys.stdout.flush()
+        clear()
         os._exit(code)
     sys.exit(code)

@@ -114,6 +114,7 @@ class Nursery:
     def kill(self) -> None:
         """End it at once; workers end with it."""
         self._process.kill()
+        self._process.wait()
 
     def __enter__(self) -> Nursery:
         return self

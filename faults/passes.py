@@ -19,11 +19,14 @@ from faults.cells import CELLS, Stage
 from faults.figures import Outcome
 from faults.nursery import Nursery
 from faults.places import Places, missing
+from noonmark.sim.asking import in_turn
 
 MODULES = (clocks, crowds, deaths, outages, restores)
 """Where the cells are; importing them enters them into the table."""
 PREFIX = "noonmark-faults-"
 """How the name of a pass's folder begins, under the system's folder for such."""
+_IN_THE_WAY: list[Path] = []
+"""Files of this process that have the names of folders that are gone."""
 
 
 def wanted(stores: Iterable[str], cells: Iterable[str]) -> list[tuple[str, str]]:
@@ -62,7 +65,7 @@ def one_pass(
 
         is_stopped = False
         try:
-            return list(pool.map(run, pairs))
+            return [ended.result() for ended in in_turn([pool.submit(run, pair) for pair in pairs])]
         except KeyboardInterrupt:
             is_stopped = True
             raise
@@ -79,17 +82,34 @@ def one_pass(
 def ground() -> Iterator[Path]:
     """Yield a folder that is gone afterwards, though cells that nobody waits for still make files in it.
 
-    The folder is renamed first: nobody can open anything by the name that was handed out, so removing comes to an end.
+    The folder is renamed, and a file takes its name: nobody can open or make anything by the name that was handed out, so
+    removing comes to an end.  After an interruption the file stays in the way until ``clear``, the last act of the process.
     """
     made = Path(tempfile.mkdtemp(prefix=PREFIX))
     made.chmod(0o711)  # servers run as another user, who has to pass here
+    is_stopped = True
     try:
         yield made
+        is_stopped = False
     finally:
-        gone = made.rename(made.with_name(f"{made.name}-gone"))
+        _IN_THE_WAY.append(made)
+        gone: list[Path] = []
+        while made.is_dir():  # who makes a file by its whole path may make the folder anew, before ours is there
+            gone.append(made.rename(made.with_name(f"{made.name}-gone-{len(gone)}")))
+            with contextlib.suppress(FileExistsError):
+                made.touch(exist_ok=False)
         end = time.monotonic() + 5  # a server that is being ended writes by the folder it stands in, not by the name
-        while gone.exists() and time.monotonic() < end:
-            shutil.rmtree(gone, ignore_errors=True)
+        while any(folder.exists() for folder in gone) and time.monotonic() < end:
+            for folder in gone:
+                shutil.rmtree(folder, ignore_errors=True)
+        if not is_stopped:
+            clear()
+
+
+def clear() -> None:
+    """Remove the files that stand in the way of cells that nobody waits for."""
+    while _IN_THE_WAY:
+        _IN_THE_WAY.pop().unlink(missing_ok=True)
 
 
 def run_cell(

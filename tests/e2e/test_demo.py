@@ -26,13 +26,13 @@ ENVIRONMENT = {
 Demo = subprocess.Popen[str]
 
 
-def start(folder: Path, *options: str) -> Demo:
+def start(folder: Path, *options: str, apart: bool = False) -> Demo:
     return subprocess.Popen(
         [sys.executable, "-m", "noonmark.faces.cli", "demo", "--seconds", LENGTH, "--lang", "en", *options],
         cwd=folder,
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.PIPE if apart else subprocess.STDOUT,
         text=True,
     )
 
@@ -74,8 +74,8 @@ def all_end(pids: list[int], *, within: float) -> bool:
 @pytest.mark.long(48)
 @pytest.mark.timeout(240)
 def test_the_demo_kills_a_worker_and_proves_that_nothing_was_lost(tmp_path: Path) -> None:
-    demo = start(tmp_path)
-    told, _ = demo.communicate(timeout=200)
+    demo = start(tmp_path, "--json", apart=True)  # the lines go to stderr then, and the proof is one object
+    out, told = demo.communicate(timeout=200)
     assert demo.returncode == 0, told
     assert re.search(r"w\d +daily_report +… +waiting", told) or re.search(r" +daily_report +… +waiting", told)
     ran = r"w\d +daily_report +# +on time +key report:\d{4}-\d\d-\d\d:ops +\d+ s late, after waiting for flag metrics"
@@ -87,6 +87,10 @@ def test_the_demo_kills_a_worker_and_proves_that_nothing_was_lost(tmp_path: Path
     due = re.search(r"(\d+) occurrences due · (\d+) accounted for · 0 ran twice · 0 missing", told)
     assert due is not None, told
     assert int(due[1]) == int(due[2]) >= 25
+    plain = json.loads(out)
+    assert (plain["v"], plain["proved"], len(plain["killed"]), plain["takeovers"]) == (1, True, 1, 1), out
+    assert (plain["verify"]["due"], plain["verify"]["ran_twice"]) == (int(due[1]), 0)
+    assert any("why answer_run --key answer:run-" in command for command in plain["next"])
     counts = re.search(r"that is (.+): one line each above", told)
     assert counts is not None, told
     ends = {"taken over": r"taken over +key ", "cancelled": "cancelled +It", "on time": "on time +key "}
@@ -126,6 +130,17 @@ def test_an_interrupted_demo_leaves_no_worker_behind(begun: tuple[Demo, list[int
     demo.send_signal(number)
     assert demo.wait(timeout=20) == 130
     assert all_end(workers, within=5)
+
+
+def test_an_interrupted_demo_says_so_to_programs(tmp_path: Path) -> None:
+    demo = start(tmp_path, "--json", apart=True)
+    assert demo.stderr is not None
+    while "3 questions asked" not in (line := demo.stderr.readline()):
+        assert line, "the demo ended too early"
+    demo.send_signal(signal.SIGTERM)
+    out, _ = demo.communicate(timeout=20)
+    assert demo.returncode == 130
+    assert json.loads(out)["error"]["code"] == "interrupted"
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux can bind a process to its parent")

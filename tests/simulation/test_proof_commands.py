@@ -13,13 +13,15 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
 from noonmark.core.model import HOUR
 from noonmark.sim import plan
-from noonmark.sim.asking import HOURS
+from noonmark.sim.asking import HOURS, as_they_end, in_turn
 from noonmark.sim.command import main as sim
 from noonmark.sim.exhaustive.command import main as exhaustive
 from noonmark.sim.mutants.command import main as mutants
@@ -29,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from faults.command import main as faults
 from faults.command import verdict
 from faults.figures import Outcome
-from faults.passes import PREFIX, ground
+from faults.passes import PREFIX, clear, ground
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = {
@@ -222,6 +224,60 @@ def test_nothing_is_left_of_a_pass_whose_cells_write_on(tmp_path: Path, monkeypa
     is_enough.set()
     cell.join()
     assert not [*left, *tmp_path.iterdir()]
+
+
+def test_nothing_is_left_of_a_pass_that_was_stopped_though_a_cell_makes_its_folder_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    is_enough = threading.Event()
+
+    def open_on(folder: Path) -> None:
+        while not is_enough.is_set():
+            with contextlib.suppress(OSError):  # as a store does with the folder of its file
+                (folder / "state").mkdir(parents=True, exist_ok=True)
+
+    def be_stopped() -> None:
+        with ground() as folder:
+            cells.append(threading.Thread(target=open_on, args=(folder,)))
+            cells[0].start()
+            raise KeyboardInterrupt
+
+    cells: list[threading.Thread] = []
+    with pytest.raises(KeyboardInterrupt):
+        be_stopped()
+    in_the_way = [path for path in tmp_path.iterdir() if not path.is_file()]
+    clear()
+    is_enough.set()
+    cells[0].join()
+    assert not in_the_way
+
+
+@pytest.mark.parametrize("waiting", [as_they_end, in_turn])
+def test_a_signal_that_another_thread_gets_is_heeded_by_whoever_waits(
+    waiting: Callable[[list[Future[None]]], Iterator[Future[None]]],
+) -> None:
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    def hear() -> None:
+        time.sleep(0.05)  # until the other one waits
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+        is_over.wait(20)
+        never.set_result(None)
+
+    never: Future[None] = Future()
+    is_over = threading.Event()
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        thread = threading.Thread(target=hear)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            list(waiting([never]))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        is_over.set()
+        thread.join()
 
 
 def test_a_few_seeds_are_good_though_they_do_not_reach_every_point(capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,8 +35,14 @@ LATE = (
     "若仍要运行，在今天的窗口内执行 noonmark retry RUN；或放宽 catch_up.max_delay",
 )
 CLOSED = (
-    "To run it all the same, while a window of its rule is open: noonmark retry RUN; to allow more: window, in its rule",
-    "若仍要运行，在其规则的窗口开放时执行 noonmark retry RUN；或放宽规则中的 window",
+    (
+        "To run it all the same, while a window of its rule is open: noonmark retry RUN; outside of it: "
+        "noonmark run JOB --again --override window --reason WHY; to allow more: window, in its rule"
+    ),
+    (
+        "若仍要运行，在其规则的窗口开放时执行 noonmark retry RUN；在窗口之外：noonmark run JOB --again --override window "
+        "--reason 原因；或放宽规则中的 window"
+    ),
 )
 WAIT = (
     "It goes on by itself; noonmark why JOB shows its last look",

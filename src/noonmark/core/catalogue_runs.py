@@ -253,11 +253,12 @@ STORE: tuple[Reason, ...] = (
         (
             "The store went back in time: what it held[ between {from:moment} and {until:moment}] is gone[, as writer "
             "{writer} proved]. What may have run in it is held for a person. What people did in it (cancels, pauses, flags, "
-            "rules) is gone, too: do it again."
+            "rules) is gone, too: do it again (noonmark ledger show)."
         ),
         (
             "存储发生回退：[{from:moment} 至 {until:moment} 的]数据已丢失[（由写入者 {writer} 证实）]。"
-            "其间可能运行过的工作已扣住，等待人工处理。其间人做的事（取消、暂停、标志、规则）也丢了：请重做。"
+            "其间可能运行过的工作已扣住，等待人工处理。其间人做的事（取消、暂停、标志、规则）也丢了："
+            "请重做（noonmark ledger show）。"
         ),
         LEDGER,
         level=3,

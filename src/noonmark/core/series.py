@@ -183,6 +183,7 @@ def row_for_call(
     business_date: str | None = None,
     moment: Moment | None = None,
     subject: str = "",
+    ignore_window: bool = False,
 ) -> NewOccurrence:
     """Return the row that somebody asked for: ``later`` and ``at`` (LATER), ``run`` (MANUAL), a filled date (BACKFILL).
 
@@ -193,7 +194,7 @@ def row_for_call(
         now: store time, by which MANUAL and BACKFILL meet the window of today.
         business_date: the date the work is about; default that of ``due_at`` by the rule, or of the moment.
         moment: the moment of the schedule that a MANUAL row stands for; it starts at ``due_at`` all the same.
-        subject: which of the job's subjects.
+        subject, ignore_window: which of the job's subjects; whether a person overrides the window.
 
     Raises:
         MissingParamError: a template of the job is made of a param that nobody gives.
@@ -203,13 +204,12 @@ def row_for_call(
     moment = moment or filled or _this_moment(job, due_at)
     date, values = business_date or moment.business_date, subject_values(job, subject)
     call = f"{_CALLS.get(origin, 'l')}:{request_id}"
-    bound = _call_names(job, call, date, moment.at, subject, params)
     start = now if origin is Origin.BACKFILL else due_at
-    not_before, not_after = _window_today(job, start) if by_person else _window(job, due_at)
+    not_before, not_after = _window_today(job, start, ignored=ignore_window) if by_person else _window(job, due_at)
     return NewOccurrence(
         job=job.name,
         identity=filled.identity if filled else call,
-        key=_call_key(job, key, bound, params),
+        key=_call_key(job, key, _call_names(job, call, date, moment.at, subject, params), params),
         scheduled_for=moment.at,
         due_at=start,
         subject=subject,
@@ -276,7 +276,9 @@ def _window(job: Job, scheduled: Micros, *, meant: Micros | None = None) -> tupl
     return times.window_bounds(job.window, scheduled, job.tz, meant=meant)
 
 
-def _window_today(job: Job, start: Micros) -> tuple[Micros | None, Micros | None]:
+def _window_today(job: Job, start: Micros, *, ignored: bool = False) -> tuple[Micros | None, Micros | None]:
+    if ignored and job.window is not None:
+        return start, None  # a window of its own, open to the end: none at all would mean today's
     return (None, None) if job.window is None else times.window_of_day(job.window, start, job.tz)
 
 

@@ -5,9 +5,12 @@ Rule of the file: one verb of the store each; a job of the store need not be dec
 
 from __future__ import annotations
 
+import logging
+import os
 import uuid
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from noonmark.core import model
 from noonmark.core.codec import check_payload
@@ -15,9 +18,18 @@ from noonmark.core.conditions import check_flag_name
 from noonmark.door.asking import actor_here
 from noonmark.ports.store import Store
 
+if TYPE_CHECKING:
+    from noonmark.engine.deeds import Deed
+
+_LOG = logging.getLogger("noonmark")
+
 
 class Acts(ABC):
     """A part of ``Scheduler``, which says what the store is and which jobs it declares."""
+
+    url: str
+    _state: str | os.PathLike[str] | None = None  # the folder of its workers, where one was named
+    _is_forgetful = False  # once it was said that deeds are not written down here
 
     @property
     @abstractmethod
@@ -49,7 +61,9 @@ class Acts(ABC):
         check_flag_name(name)
         check_payload(f"the value of the flag {name!r}", value)
         fact = model.Fact(name=f"flag:{name}", value=value, actor=actor_here())
-        return self._asked.signal(uuid.uuid4().hex, [fact])[0]
+        version = self._asked.signal(uuid.uuid4().hex, [fact])[0]
+        self._remember(lambda deeds, _: [deeds.of_flag(fact)])
+        return version
 
     def cancel(self, *, job: str | None = None, key: str, reason: str = "", actor: str = "") -> model.Acted:
         """Cancel what is open under a key.
@@ -76,7 +90,27 @@ class Acts(ABC):
         """
         from noonmark.engine.activate import end
 
-        return end(self._asked, job, actor=actor or actor_here(), reason=reason)
+        act = model.Act(kind="end_job", actor=actor or actor_here(), reason=reason, job=job)
+        answer = end(self._asked, job, actor=act.actor, reason=reason)
+        self._remember(lambda deeds, _: [deeds.of_act(act, answer, None)])
+        return answer
 
     def _act(self, act: model.Act) -> model.Acted:
-        return self._asked.act(uuid.uuid4().hex, act)
+        answer = self._asked.act(uuid.uuid4().hex, act)
+        self._remember(lambda deeds, _: [deeds.of_act(act, answer, None)])
+        return answer
+
+    def _remember(self, done: Callable[[Any, Store], Sequence[Deed | None]]) -> None:
+        """Write down, on this machine, what was done, so that it can be typed again if the store loses it.
+
+        Args:
+            done: returns it, made with the module ``engine.deeds``; it may read the store.
+        """
+        from noonmark.engine import deeds, statefolder
+
+        root = None if self.url.startswith("memory:") else statefolder.root_of(self._state)
+        store = self._asked
+        why = deeds.remember(root, store, lambda: [deed for deed in done(deeds, store) if deed is not None])
+        if why and not self._is_forgetful:
+            self._is_forgetful = True
+            _LOG.warning("what is done here is not written down on this machine (%s): see docs/rollback.md", why)

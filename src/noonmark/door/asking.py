@@ -12,11 +12,14 @@ import os
 import socket
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from noonmark.core import codec, model, series, times
 from noonmark.door.views import Emitted, Enqueued
 from noonmark.ports.store import CallerTransactions, Capability, Store
+
+if TYPE_CHECKING:
+    from noonmark.engine.deeds import Deed
 
 
 def actor_here() -> str:
@@ -80,6 +83,26 @@ def add_call(
         subject=subject,
     )
     return _enqueued(row, add(store, request_id, [row], conn)[0])
+
+
+def run_deeds(
+    store: Store, job: model.Job, number: int, params: Mapping[str, Any], *, note: str, again: bool
+) -> list[Deed]:
+    """Return what asking for a run by hand is to be remembered as: the moment that it was, and the command."""
+    from noonmark.engine.deeds import of_run
+    from noonmark.explain.meant import for_text
+
+    return [
+        of_run(
+            row,
+            params,
+            when=for_text(job, row.scheduled_for, row.business_date),
+            by=row.actor,
+            reason=note,
+            again=again,
+        )
+        for row in store.occurrences(model.Query(ids=(number,)))
+    ]
 
 
 def add(

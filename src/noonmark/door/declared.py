@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Required, TypeAlias, TypedDict
 
@@ -298,11 +298,18 @@ class Rules:
     functions: Mapping[str, Callable[..., Any]]
 
 
-def bring_together(code: Iterable[CodeJob], loads: Iterable[Any]) -> Rules:
+def bring_together(
+    code: Iterable[CodeJob], loads: Sequence[Any], *, tell: Callable[[Problem], None] | None = None
+) -> Rules:
     """Merge decorated functions with loaded files.
 
+    Args:
+        code: decorated functions.
+        loads: what was read of files.
+        tell: is told of each bad job, which is left out; None refuses all of them for one.
+
     Raises:
-        ProblemList: a job declared by two files, or nothing that could run a job.
+        ProblemList: a job declared by two files, or nothing that could run a job, where nobody is told.
     """
     functions = {fold(each.name): each for each in code}
     jobs: dict[str, model.Job] = {each.name: each.job for each in functions.values() if each.job is not None}
@@ -330,13 +337,21 @@ def bring_together(code: Iterable[CodeJob], loads: Iterable[Any]) -> Rules:
         for each in functions.values()
         if each.job is None and fold(each.name) not in from_file
     )
-    problems.extend(_together(jobs, functions))
-    if problems:
+    left_out = [problem for loaded in loads for problem in loaded.problems]
+    problems.extend(_together(jobs, functions, {problem.job for problem in left_out}))
+    if problems and tell is None:
         raise ProblemList(problems)
-    return Rules(jobs=jobs, functions=bound)
+    if tell is not None:
+        problems.extend(left_out)
+        for problem in problems:
+            tell(problem)
+        # Of a job whose file is wrong the code's rule must not come into force in its place.
+        bad = {fold(problem.job) for problem in problems}
+        jobs = {name: job for name, job in jobs.items() if fold(name) not in bad}
+    return Rules(jobs=jobs, functions={name: bound[name] for name in bound if name in jobs})
 
 
-def _together(jobs: Mapping[str, model.Job], functions: Mapping[str, CodeJob]) -> list[Problem]:
+def _together(jobs: Mapping[str, model.Job], functions: Mapping[str, CodeJob], known: Collection[str]) -> list[Problem]:
     problems: list[Problem] = []
 
     def say(name: str, path: parts.Path, code: str, /, **detail: Any) -> None:
@@ -345,7 +360,7 @@ def _together(jobs: Mapping[str, model.Job], functions: Mapping[str, CodeJob]) -
         spelled = ".".join(["jobs", name, *(str(part) for part in path)])
         problems.append(Problem(code=code, place=place, path=spelled, job=name, detail=detail))
 
-    checks.check_together(jobs, (), say)
+    checks.check_together(jobs, known, say)
     return problems
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from noonmark.core import model, times
 from noonmark.core.params import refuse_lacking
 from noonmark.door.acts import Acts
-from noonmark.door.asking import actor_here, add_call, add_event
+from noonmark.door.asking import actor_here, add_call, add_event, run_deeds
 from noonmark.door.declared import (
     CodeJob,
     Files,
@@ -69,6 +69,8 @@ class Scheduler(Acts):
         namespace: comes with a later version; only None or "default".
         clock: replaces the machine's clocks, for tests.
         patience: how long a call waits for a store that is away before it raises StoreUnreachable; workers wait without end.
+        keep_good: work with the jobs that are right although others in the rules are wrong; each mistake is logged as an
+            ERROR.  Left out, one mistake refuses all.
 
     The store is opened at the first use, so that importing an application touches no file.
     """
@@ -81,6 +83,7 @@ class Scheduler(Acts):
         namespace: str | None = None,
         clock: Clock | None = None,
         patience: Length = "3s",
+        keep_good: bool = False,
     ) -> None:
         if namespace not in (None, "default"):
             raise ValueError(f"namespace {namespace!r}: not in this version yet; use one store per namespace")
@@ -90,6 +93,7 @@ class Scheduler(Acts):
         self._code: dict[str, CodeJob] = {}
         self._handles: dict[str, JobHandle[..., Any]] = {}
         self._rules: Rules | None = None
+        self.keep_good = keep_good
         self._declared: dict[str, model.Job] = {}
         self._reach = Reach(lambda: open_store(self.url, clock=self._clock), micros(patience, "patience"))
         self._lock = threading.RLock()
@@ -152,7 +156,8 @@ class Scheduler(Acts):
         """
         with self._lock:
             if self._rules is None:
-                self._rules = bring_together(self._code.values(), self._loads())
+                tell = _tell if self.keep_good else None
+                self._rules = bring_together(self._code.values(), list(self._loads()), tell=tell)
             return self._rules
 
     def _loads(self) -> Iterable[Any]:
@@ -161,7 +166,7 @@ class Scheduler(Acts):
         from noonmark.rules.loader import load  # pydantic and YAML: only who has a file pays for them
 
         known = [each.name for each in self._code.values()]
-        return [load(file, known=known) for file in self._files]
+        return [load(file, known=known, keep_good=self.keep_good) for file in self._files]
 
     @property
     def jobs(self) -> Mapping[str, JobHandle[..., Any]]:
@@ -223,7 +228,10 @@ class Scheduler(Acts):
         words: dict[str, Any] = {"key": key, "note": note, "again": again, "actor": actor, "conn": conn}
         if conn is None:
             self._ensure_declared([job])
-        return add_call(self._asked, job, origin=origin, params=params, due=due, **words)
+        added = add_call(self._asked, job, origin=origin, params=params, due=due, **words)
+        if origin is model.Origin.MANUAL and key is None and not added.duplicate:
+            self._remember(lambda _, store: run_deeds(store, job, added.id, params, note=note, again=again))
+        return added
 
     def emit(self, name: str, /, id: str | None = None, *, conn: object | None = None, **payload: Any) -> Emitted:  # noqa: A002
         """Announce that something happened; every job that waits for the event becomes due after its delay.
@@ -324,6 +332,7 @@ class Scheduler(Acts):
         """
         from noonmark.door.running import make_worker
 
+        self._state = self._state if state is None else state
         return make_worker(self, concurrency=concurrency, name=name, grace=grace, observer=observer, state=state)
 
     def run(self, *, concurrency: int = 100, name: str = "") -> None:
@@ -363,6 +372,10 @@ class Scheduler(Acts):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _tell(problem: Problem) -> None:
+    _LOG.error("a job is left out: %s", problem.shown())
 
 
 def _anything(**params: Any) -> None:

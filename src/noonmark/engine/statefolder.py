@@ -6,8 +6,9 @@ worker *blind*: it proves itself while it lives, but not after a restart.
 
 Layout: ``ROOT/STORE/WRITER/`` with ``lock`` (held by the one process that is this writer), ``receipt.json`` (one line,
 overwritten in place) and ``journal.jsonl`` (one line per batch; the older half is ``journal.1.jsonl``), and beside the
-writers ``over``, one byte for each run that ended over a rollback, so that all writers hear of it.  A line ends in a sum
-over its text, its store and its writer: what was damaged, cut off or put into another's folder says nothing.
+writers ``over``, one byte for each run that ended over a rollback, so that all writers hear of it, and what people did
+(``deeds.py``).  A line ends in a sum over its text, its store and its writer: what was damaged, cut off or put into
+another's folder says nothing.
 
 Rule of the file: no error leaves it.
 """

@@ -37,8 +37,8 @@ def stores(root: Path) -> list[str]:
     """Return the stores of which a folder remembers anything, the one that was written to last first."""
     written: dict[str, float] = {}
     with contextlib.suppress(OSError):
-        for path in root.glob("*/*/*.json*"):
-            store = path.parent.parent.name
+        for path in (*root.glob("*/*/*.json*"), *root.glob("*/deeds*.jsonl")):
+            store = path.relative_to(root).parts[0]
             written[store] = max(written.get(store, 0.0), path.stat().st_mtime)
     return sorted(written, key=lambda store: (-written[store], store))
 

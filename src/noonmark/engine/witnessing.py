@@ -107,7 +107,7 @@ def cancelled_again_open(
 ) -> tuple[Occurrence, ...]:
     """Return the open rows of keys whose run was cancelled in a lost range that is not let go, as far as journals know.
 
-    A cancel of what had not started is in no journal: no worker had a hand in it.
+    A cancel of what had not started is in no worker's journal: it is a deed of a person (``deeds.py``).
     """
     last: dict[tuple[str, str], tuple[Micros, str]] = {}
     held = [epoch for epoch in epochs if epoch.released_at is None]

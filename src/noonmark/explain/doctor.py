@@ -15,8 +15,8 @@ from typing import cast
 
 from noonmark.core import former, rollback
 from noonmark.core.codec import digest
-from noonmark.core.model import SECOND, Cron, Every, Job, JobRow, Micros, Query, WorkerInfo
-from noonmark.core.times import to_datetime, tzdata_version
+from noonmark.core.model import MINUTE, SECOND, Cron, Every, Job, JobRow, Micros, Query, WorkerInfo
+from noonmark.core.times import length_text, to_datetime, tzdata_version
 from noonmark.engine import copied, places
 from noonmark.engine.host import lives_here
 from noonmark.engine.witnessing import Untold, untold
@@ -29,6 +29,8 @@ from noonmark.ports.store import Capability, Store
 
 SKEW: Micros = SECOND
 """Clocks that are further apart than this are reported; what is due is decided by the store's clock alone."""
+WAITS: Micros = MINUTE
+"""Work that has been due for longer while nobody is awake is told as what must be mended."""
 DRIVERS = ("apsw", "psycopg", "redis", "hiredis", "aetcd", "kazoo")
 _SHOWN = 5
 
@@ -86,7 +88,7 @@ def examine(
         *promises(store.capabilities, own),
         *_notified(store.capabilities),
         *_clock(store, clock),
-        *_workers(workers, rows, version),
+        *_workers(store, workers, rows, version),
         *_rollback(store, workers),
         *_untold(untold(memories, store), memories),
         *_another(store, memories),
@@ -255,11 +257,10 @@ def _beside_the_files_time(detail: dict[str, str]) -> Finding:
     return Finding(code="clock_off_file", level="warn", sentence=sentence, remedy=remedy, detail=detail)
 
 
-def _workers(workers: Sequence[WorkerInfo], rows: Sequence[JobRow], version: str) -> Iterable[Finding]:
+def _workers(store: Store, workers: Sequence[WorkerInfo], rows: Sequence[JobRow], version: str) -> Iterable[Finding]:
     if not workers:
         if any(row.rule for row in rows):
-            sentence = "No worker is awake: what falls due now runs late, when one starts."
-            yield Finding(code="workers_none", level="warn", sentence=sentence, remedy="Start one: noonmark worker APP")
+            yield _nobody(store)
         return
     names = _names(worker.name for worker in workers)
     detail = {"count": len(workers), "workers": names}
@@ -295,6 +296,18 @@ def _workers(workers: Sequence[WorkerInfo], rows: Sequence[JobRow], version: str
             remedy="Upgrade the older ones.",
             detail=other,
         )
+
+
+def _nobody(store: Store) -> Finding:
+    """Health is the age of what is undecided: with nobody awake it is not well where work waits, and well enough else."""
+    remedy, tallies = "Start one: noonmark worker APP", store.tallies()
+    since = tallies.earliest_due
+    if since is None or tallies.now - since <= WAITS:
+        sentence = "No worker is awake: what falls due now runs late, when one starts."
+        return Finding(code="workers_none", level="warn", sentence=sentence, remedy=remedy)
+    detail = {"at": to_datetime(since).strftime("%Y-%m-%d %H:%M:%S UTC"), "late": length_text(tallies.now - since)}
+    sentence = f"No worker is awake, and work has been due since {detail['at']}, for {detail['late']}: nothing runs."
+    return Finding(code="work_waits", level="refuse", sentence=sentence, remedy=remedy, detail=detail)
 
 
 def _others(workers: Sequence[WorkerInfo], read: Callable[[WorkerInfo], str], here: str) -> dict[str, str]:

@@ -40,7 +40,7 @@ def missed(scene: Scene) -> Telling:
         failed = scene.failed_attempts
         error = short_error(failed[-1].error if failed else row.error)
         sentence = voice.say(
-            "missed_after_tries", attempts=len(scene.story.attempts), tries=scene.tries, error=error, limit=limit
+            "missed_after_tries", attempts=scene.tries_made, tries=scene.tries, error=error, limit=limit
         )
         return Telling(sentence=sentence, lines=loss_lines(scene))
     if scene.waits:
@@ -77,7 +77,7 @@ def failed(scene: Scene) -> Telling:
     sentence = voice.say(
         "failed",
         reason=reason,
-        attempts=len(scene.story.attempts),
+        attempts=scene.tries_made,
         tries=scene.tries,
         ended=voice.moment(row.ended_at or scene.now),
     )

@@ -77,7 +77,7 @@ def replay_start(scene: Scene) -> Decision | None:
     row, job = scene.row, scene.job
     if job is None or row.first_started_at is None or recorded_checks(scene):
         return None
-    begun = replace(row, first_started_at=None, verdict="", claimed=True, state=State.PENDING)
+    begun = replace(row, first_started_at=None, verdict="", claimed=True, state=State.PENDING, cancel_requested=False)
     plain = replace(job, depends_on=()) if not row.gated else job
     return replay(plain, None, begun, lambda _: {}, row.first_started_at)
 

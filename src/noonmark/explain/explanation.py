@@ -12,6 +12,7 @@ from typing import Any
 from noonmark.core.former import Former
 from noonmark.core.model import (
     Attempt,
+    Event,
     Fact,
     Job,
     JobRow,
@@ -121,6 +122,19 @@ class Scene:
     def failed_attempts(self) -> tuple[Attempt, ...]:
         """Attempts that ended in an error."""
         return tuple(attempt for attempt in self.story.attempts if attempt.outcome == "failed")
+
+    @property
+    def retried_at(self) -> Micros | None:
+        """When a person last asked for it to be tried again: attempts count anew from there."""
+        return max((line.last_at for line in self.story.ledger if line.event == Event.RETRY), default=None)
+
+    @property
+    def tries_made(self) -> int:
+        """Attempts that count against the rule: those since a person's retry; lost ones only where there are no others."""
+        since = self.retried_at
+        these = [each for each in self.story.attempts if since is None or each.started_at >= since]
+        counted = [each for each in these if each.outcome not in ("lost", "handed_back")]
+        return len(counted or these)
 
     @property
     def waits(self) -> tuple[LedgerLine, ...]:

@@ -14,6 +14,7 @@ from noonmark.core.told import Told
 from noonmark.core.values import dataclass
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
+from noonmark.explain.processes import Lives, as_known, processes
 from noonmark.ports.store import Store
 
 NOISE = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value})
@@ -146,6 +147,17 @@ def find(
     )
     following = next(iter(store.occurrences(coming)), None)
     return _dated(store, replace(found, row=row, following=following))
+
+
+def while_nobody_is_awake(store: Store, found: Found, now: Micros, lives: Lives | None = None) -> Found:
+    """Return the job's next row where it is due and nobody lives to take it up: that matters more than the run before."""
+    coming = found.following
+    if coming is None or (coming.due_at if coming.due_at is not None else coming.scheduled_for) > now:
+        return found
+    workers = as_known(everybody := store.workers(), processes(everybody, lives), now)
+    if any(worker.is_awake(now) for worker in workers):
+        return found
+    return _dated(store, replace(found, row=coming, following=None))
 
 
 def the_job(store: Store, name: str) -> JobRow:

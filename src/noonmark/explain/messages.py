@@ -44,6 +44,13 @@ MESSAGES: dict[str, tuple[str, str]] = {
         ),
         "第 {attempt} 次（最多 {tries} 次）运行完成：此前 {before} 次失败（{error}），{worker} 于 {ended} 完成。",
     ),
+    "ran_after_persons_retry": (
+        (
+            "It ran to the end after a person's retry, on try {attempt} of {tries}: {before} failed before ({error}), "
+            "and {worker} finished it at {ended}."
+        ),
+        "人工重试后第 {attempt} 次（最多 {tries} 次）完成：此前 {before} 次失败（{error}），{worker} 于 {ended} 完成。",
+    ),
     "ran_after_takeover": (
         (
             "It ran once to the end, on try {attempt}: {loss} {worker} took over at {taken} (fence {old} → {new}) "

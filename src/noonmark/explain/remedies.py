@@ -29,8 +29,9 @@ def commands(row: Occurrence, outcome: str, when: str) -> tuple[str, ...]:
     """Return the commands to copy for what became of a row; ``when``: how its moment is written after ``--for``."""
     if outcome in ("missed", "failed"):
         run = f"noonmark retry r{row.id}"
-        if when and outcome == "missed":
-            run = f"noonmark run {shlex.quote(row.job)} --for {when}{asked_with(row)} --dry-run"
+        if when and row.code == "window_closed":  # its key is held by it, and its window may not be open for long
+            wish = f"--for {when}{asked_with(row)} --again --override window"
+            run = f'noonmark run {shlex.quote(row.job)} {wish} --reason "…" --dry-run'
         return (run, f'noonmark mark r{row.id} handled --reason "…"')
     if outcome == "refused_duplicate" and row.duplicate_of:
         return (f"noonmark why --occurrence r{row.duplicate_of}",)

@@ -140,10 +140,11 @@ def taken_over(scene: Scene) -> Telling:
 
 def _after_retries(scene: Scene) -> Telling:
     row, voice, last = scene.row, scene.voice, last_attempt(scene)
-    failed = scene.failed_attempts
+    failed, since = scene.failed_attempts, scene.retried_at
+    by_hand = since is not None and last is not None and last.started_at >= since
     return Telling(
         sentence=voice.say(
-            "ran_after_retry",
+            "ran_after_persons_retry" if by_hand else "ran_after_retry",
             attempt=last.number if last else row.attempt,
             tries=scene.tries,
             before=len(failed),
@@ -285,9 +286,10 @@ def due_now(scene: Scene) -> Telling:
     awake, able = alive_with(scene.workers, row.job, now)
     if not awake:
         span = asleep_at(scene.workers, now, now)
-        if span is None or span.start is None:
+        if span is not None and span.start is None:
             return Telling(sentence=voice.say("due_never_awake", due=due), code="nobody_awake", outcome="unknown")
-        sentence = voice.say("due_asleep", due=due, from_=voice.moment(span.start))
+        since = span.start if span is not None and span.start is not None else scene.now  # the last one left just now
+        sentence = voice.say("due_asleep", due=due, from_=voice.moment(since))
         return Telling(sentence=sentence, code="nobody_awake", outcome="unknown")
     if not able:
         return Telling(

@@ -140,10 +140,10 @@ FILE_MESSAGES: dict[str, Message] = {
     "py_not_found": Message(
         "no TASK_RULES = {{...}} in this file",
         "",
-        "assign the dict to the name TASK_RULES, once",
+        "assign the dict to the name TASK_RULES, once; jobs in code are checked by loading them: noonmark next --app FILE",
         "文件中没有 TASK_RULES = {{...}}",
         "",
-        "请把字典赋给 TASK_RULES，且只赋一次",
+        "请把字典赋给 TASK_RULES，且只赋一次；代码里的任务在加载时检查：noonmark next --app 文件",
     ),
     "version_missing": Message(
         "`version` is missing",

@@ -57,4 +57,28 @@ FINDING_MESSAGES: dict[str, Message] = {
         "规则从不补跑生效之前的时刻",
         "请改正日期，或用 `noonmark run` 请求运行",
     ),
+    "weekends_only": Message(
+        "every moment of the job is on a weekend",
+        "the guard excludes all of them, so it never runs",
+        "correct the days, or allow weekends",
+        "任务的每个时刻都在周末",
+        "守卫会全部排除，它永远不会运行",
+        "请改正日期，或允许周末",
+    ),
+    "always_before_window": Message(
+        "no moment of the job is inside its window",
+        "the one of {first} waits {length} until it opens, and so do the others",
+        "correct one of the two, if that is not meant",
+        "任务的时刻都不在窗口内",
+        "{first} 的那次要等 {length} 窗口才开，其余也一样",
+        "若非本意，请改正其中一个",
+    ),
+    "success_in_another_zone": Message(
+        '"{other}" counts its dates in {zone}, this job in {own}',
+        "a success is waited for by its date, and the two may differ",
+        "use one zone, or say the date with date:",
+        "“{other}”的日期按 {zone} 计，本任务按 {own}",
+        "等待的是同一日期的成功，两者可能不同",
+        "请用同一时区，或用 date: 写明日期",
+    ),
 }

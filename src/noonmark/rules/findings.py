@@ -6,12 +6,14 @@ Rule of the file: a finding never stops a load; ``lint`` prints it and may fail 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
 
 from noonmark.core import cron, durations, keys, series, times, zones
-from noonmark.core.model import DAY, At, Cron, Every, Job, Micros
+from noonmark.core.conditions import upstream_job
+from noonmark.core.model import DAY, At, Cron, Every, Job, Micros, Succeeded
+from noonmark.core.moments import Moment
 from noonmark.rules.assemble import Loaded
 from noonmark.rules.checks import needs_handler
 from noonmark.rules.problems import Problem
@@ -29,8 +31,9 @@ def findings(loaded: Loaded, *, handlers: Collection[str] | None = None, now: Mi
         now: UTC microseconds; None = not known, so nothing is said about what is over.
     """
     found: list[Problem] = []
+    jobs = {job.name: job for job in loaded.jobs}
     for job in loaded.jobs:
-        for path, code, detail in (*_of_job(job, handlers), *_over(job, now)):
+        for path, code, detail in (*_of_job(job, handlers), *_other_zones(job, jobs), *_over(job, now)):
             place, shown = loaded.place(job.name, *path)
             found.append(Problem(code=code, place=place, path=shown, job=job.name, detail=detail))
     return found
@@ -51,6 +54,7 @@ def _of_job(job: Job, handlers: Collection[str] | None) -> list[tuple[tuple[str 
         found.extend((("key",), "unbound_name", {"error": problem.replace(sound.key, job.key)}) for problem in problems)
     found.extend(_of_time(job))
     found.extend((("schedule", "cron"), "cron_reading", {"error": warning}) for warning in _readings(job))
+    found.extend(_never_or_late(job))
     meeting = _same_key(job)
     if meeting is not None:
         found.append((("key",), "key_same_twice", meeting))
@@ -92,6 +96,18 @@ def _of_time(job: Job) -> Iterator[tuple[tuple[str | int, ...], str, dict[str, o
                 yield ("schedule", "at", index), "moments_meet", {"value": text, "other": other}
 
 
+def _other_zones(job: Job, jobs: Mapping[str, Job]) -> Iterator[tuple[tuple[str | int, ...], str, dict[str, object]]]:
+    """A success is waited for by its date, which is the other job's own."""
+    for index, condition in enumerate(job.depends_on):
+        other = jobs.get(upstream_job(condition)[0]) if isinstance(condition, Succeeded) else None
+        if other is not None and other.tz != job.tz and other.is_series and job.is_series:
+            yield (
+                ("depends_on", index),
+                "success_in_another_zone",
+                {"other": other.name, "zone": other.tz, "own": job.tz},
+            )
+
+
 def _over(job: Job, now: Micros | None) -> Iterator[tuple[tuple[str | int, ...], str, dict[str, object]]]:
     trigger = job.trigger
     if now is None or not isinstance(trigger, At) or not trigger.moments:
@@ -114,7 +130,32 @@ def _readings(job: Job) -> tuple[str, ...]:
 
 
 _LOOKED_AT = 25
-"""Moments of a series whose keys are compared: those that meet do so from the first day."""
+"""Moments of a series that are looked at: keys that meet do so from the first day."""
+
+
+def _some_moments(job: Job) -> list[Moment]:
+    """Return moments of a series, of a year like any other, the same on every machine."""
+    year = int(times.tzdata_version()[:4])
+    start, end = zones.year_start(year) - DAY, zones.year_start(year + 10)
+    return series.moments_between(job, start, end, limit=_LOOKED_AT)
+
+
+def _never_or_late(job: Job) -> Iterator[tuple[tuple[str | int, ...], str, dict[str, object]]]:
+    """Moments that the calendar excludes altogether, and such as always have to wait for their window."""
+    has_clocks = job.window is not None and job.window.start is not None
+    moments = _some_moments(job) if job.is_series and (has_clocks or not job.guardrails.allow_weekend) else []
+    if not moments:
+        return
+    if not job.guardrails.allow_weekend and all(times.is_weekend(moment.at, job.tz) for moment in moments):
+        yield ("guardrails", "allow_weekend"), "weekends_only", {}
+    window = job.window
+    if window is None or window.start is None:
+        return
+    opened = [times.window_bounds(window, moment.at, job.tz, meant=moment.meant)[0] or 0 for moment in moments]
+    waits = [opens - moment.at for opens, moment in zip(opened, moments, strict=True)]
+    if min(waits) > 0:
+        told: dict[str, object] = {"first": moments[0].nominal, "length": times.length_text(waits[0])}
+        yield ("window", "start"), "always_before_window", told
 
 
 def _same_key(job: Job) -> dict[str, object] | None:
@@ -122,11 +163,9 @@ def _same_key(job: Job) -> dict[str, object] | None:
     template = job.key
     if not job.is_series or "{scheduled_for}" in template or not template or not keys.has_time_part(template):
         return None
-    year = int(times.tzdata_version()[:4])  # a year like any other, the same on every machine
-    start, end = zones.year_start(year) - DAY, zones.year_start(year + 10)
     subject, params = series.subjects(job)[0]
     seen: dict[str, str] = {}
-    for moment in series.moments_between(job, start, end, limit=_LOOKED_AT):
+    for moment in _some_moments(job):
         key = series.row_for_moment(job, moment, revision=1, subject=subject, params=params, worker="w").key
         if key in seen:
             return {"first": seen[key], "second": moment.nominal, "key": key}

@@ -160,6 +160,7 @@ def _number(text: str, names: dict[str, int]) -> int:
 # --- instants ------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=20_000)
 def _local(at: Micros, zone: str) -> datetime:
     return (_EPOCH + timedelta(microseconds=at)).astimezone(_zone(zone))
 

@@ -15,11 +15,11 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from noonmark.core.model import HOUR, MINUTE
 from noonmark.sim.loading import STOPPED, UNDONE
@@ -31,6 +31,9 @@ LONGEST = 1_000.0
 """How long a world may last, in hours."""
 MOST_SEEDS = 1_000_000
 MOST_JOBS = 256
+HEEDED = 0.5
+"""Seconds after which whoever waits looks whether a signal came."""
+T = TypeVar("T")
 _PART = re.compile(r"(\d{1,15})(?:-(\d{1,15}))?", re.ASCII)
 
 
@@ -130,6 +133,26 @@ def _heard() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def as_they_end(work: Iterable[Future[T]]) -> Iterator[Future[T]]:
+    """Yield each as soon as it has ended, and heed signals meanwhile.
+
+    A signal that comes after the interpreter's last look and before the wait, or to another thread, is seen when the wait
+    is over: so none lasts long.
+    """
+    left = set(work)
+    while left:
+        ended, left = wait(left, HEEDED, FIRST_COMPLETED)
+        yield from ended
+
+
+def in_turn(work: Iterable[Future[T]]) -> Iterator[Future[T]]:
+    """Yield each in its turn once it has ended, and heed signals meanwhile."""
+    for each in work:
+        while not each.done():
+            wait([each], HEEDED)
+        yield each
 
 
 class Team:

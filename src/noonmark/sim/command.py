@@ -10,12 +10,11 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import as_completed
 from functools import partial
 from pathlib import Path
 
 from noonmark.core.model import HOUR, Micros
-from noonmark.sim.asking import HOURS, Numbers, Team, hours, jobs, numbers, processes, stoppable, whole
+from noonmark.sim.asking import HOURS, Numbers, Team, as_they_end, hours, jobs, numbers, processes, stoppable, whole
 from noonmark.sim.plan import draw
 from noonmark.sim.report import Report, story
 from noonmark.sim.run import Outcome, run_seed
@@ -158,7 +157,7 @@ def _outcomes(seeds: Sequence[int], length: Micros, most: int) -> Iterator[tuple
     again = [seed for seed in seeds if seed % REPLAYED == 7 % REPLAYED] or list(seeds[:1])
     for batch, is_second in ((seeds, False), (again, True)):
         with Team(processes(most, len(batch))) as team:
-            for future in as_completed([team.submit(live, seed) for seed in batch]):
+            for future in as_they_end([team.submit(live, seed) for seed in batch]):
                 yield future.result(), is_second
 
 

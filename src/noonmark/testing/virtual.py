@@ -56,6 +56,8 @@ class _Soon(asyncio.Handle):
     """A callback that is ready, made in one step."""
 
     __slots__ = ()
+    _repr = None  # these two are what a debugged loop would keep
+    _source_traceback = None
 
     def __init__(self, callback: Any, args: Any, loop: Any, context: Any) -> None:
         self._context = contextvars.copy_context() if context is None else context
@@ -63,28 +65,21 @@ class _Soon(asyncio.Handle):
         self._callback = callback
         self._args = args
         self._cancelled = False
-        self._repr = None
-        self._source_traceback = None
+
+    def cancel(self) -> None:
+        self._cancelled, self._callback, self._args = True, None, ()
 
 
 class _Timer(asyncio.TimerHandle):
     """A callback for a moment, made in one step; nobody counts those that are cancelled."""
 
     __slots__ = ()
-
-    def __init__(self, when: float, callback: Any, args: Any, loop: Any, context: Any) -> None:
-        self._when = when
-        self._scheduled = True
-        self._context = contextvars.copy_context() if context is None else context
-        self._loop = loop
-        self._callback = callback
-        self._args = args
-        self._cancelled = False
-        self._repr = None
-        self._source_traceback = None
-
-    def cancel(self) -> None:
-        self._cancelled, self._callback, self._args = True, None, ()
+    _repr = None
+    _source_traceback = None
+    _scheduled = True
+    _when: float
+    __init__ = _Soon.__init__
+    cancel = _Soon.cancel
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -148,8 +143,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         A loop that is stopped looks at its timers once more: whoever stands still goes on later, and must know when.
         """
         ready, timers, turns = self._ready, self._scheduled, 0
+        over = self._virtual.boot() / 1e6 + RESOLUTION
         while True:
-            over = self._virtual.boot() / 1e6 + RESOLUTION
             while timers and ((first := timers[0])[0] < over or first[2]._cancelled):
                 heapq.heappop(timers)
                 if not first[2]._cancelled:
@@ -192,19 +187,23 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Run a callback at a moment of the loop's time; of those for one moment the first that was asked for is first."""
         if self._closed:
             raise RuntimeError("Event loop is closed")
-        timer = _Timer(when, callback, args, self, context)
+        timer: _Timer = _Timer(callback, args, self, context)
+        timer._when = when
         self._asked += 1
         heapq.heappush(self._scheduled, (when, self._asked, timer))
         return timer
 
     def bury(self) -> None:
         """Unwind what is left of a loop that will not be driven any more, and give its parts back."""
+        left = asyncio.all_tasks(self)
         for _ in range(3):
-            tasks = asyncio.all_tasks(self)
-            for task in tasks:
+            if not left:
+                break
+            for task in left:
                 task.cancel()
             self.drain()
-        for task in asyncio.all_tasks(self):
+            left = asyncio.all_tasks(self)
+        for task in left:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
         self.close()
 

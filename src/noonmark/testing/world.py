@@ -111,7 +111,9 @@ class Replica:
     def has_work(self) -> bool:
         """True when there is something to do at this instant."""
         loop = self.loop
-        return bool(loop.ready) or (loop.next_at is not None and loop.next_at <= self.clock.boot())
+        if loop.ready:
+            return True
+        return loop.next_at is not None and loop.next_at <= self.clock.boot()
 
     def noticed(self, happening: Happening) -> None:
         """Keep what the engine tells."""
@@ -239,14 +241,15 @@ class World:
 
     def _settle_instant(self) -> None:
         """Run whatever has something to do now; what one replica does may give another one work."""
-        busy = [replica for replica in self.replicas if replica.is_alive and replica.has_work]
-        while busy:
-            for replica in busy:
-                if replica.goes:
+        is_over = False
+        while not is_over:
+            is_over = True
+            for replica in self.replicas:
+                if replica.is_alive and not replica.is_paused and replica.has_work:
+                    is_over = False
                     self._current = replica
                     replica.loop.drain()
             self._current = None
-            busy = [replica for replica in self.replicas if replica.loop.ready and replica.goes]
 
     def _raise_errors(self) -> None:
         for replica in self.replicas:

@@ -73,3 +73,37 @@ def test_why_blames_no_worker_for_what_was_asked_for_too_late(night: Desk, noonm
     assert "first worker" not in told
     assert "才被请求" in noonmark("why", f"r{number}", "--lang", "zh").out
     assert "catch_up" not in told, "how late it may be has nothing to do with a window"
+
+
+def test_a_person_overrides_the_window_by_name_and_reason(night: Desk, noonmark: Noonmark) -> None:
+    line = ("run", "digest", "--for", "2026-11-26")
+    assert '--again --override window --reason "…"' in noonmark(*line).err
+    night.look()
+    assert night.store.occurrences(Query(key="digest:2026-11-26"))[0].state is State.FAILED_MANUAL
+    assert noonmark(*line, "--again", "--override", "window").code == 2, "why must be said"
+    assert noonmark(*line, "--again", "--override", "weekend", "--reason", "x").code == 2
+
+    tried = noonmark(*line, "--again", "--override", "window", "--reason", "the board asked", "--dry-run")
+    said = noonmark(*line, "--again", "--override", "window", "--reason", "the board asked")
+
+    assert (tried.code, said.code) == (0, 0), said.err
+    run = night.look()
+    assert run.state is State.RUNNING, "it starts after half past nine"
+    assert (run.generation, run.business_date) == (1, "2026-11-26")
+    night.fail(run, wait=3600 * 1_000_000)
+    night.until("2026-11-27T22:45:00")
+    night.beat()
+    assert night.look().state is State.RUNNING, "its retries, too"
+    told = noonmark("why", f"r{run.id}").out
+    assert "the window was overridden: the board asked" in told
+    assert "✔ window" in told
+
+
+def test_overriding_the_window_overrides_nothing_else(desk: Desk, noonmark: Noonmark) -> None:
+    desk.act("end_job", job="tick")
+    desk.until("2026-11-27T21:30:00")
+    desk.beat()
+    desk.look()
+    said = noonmark("run", "digest", "--for", "2026-11-26", "--override", "window", "--reason", "x")
+    assert (said.code, "It waits for flag corpus:2026-11-26" in said.err) == (0, True), said.err
+    assert desk.look().state is State.PENDING

@@ -13,6 +13,7 @@ from noonmark.faces.cli.apps import load_app
 from noonmark.faces.cli.dev import _command, _environment, stamps
 from noonmark.faces.cli.session import Session
 from noonmark.faces.cli.settings import Settings
+from noonmark.rules.problems import ProblemList
 
 GOOD = """
 from noonmark import Scheduler, manual
@@ -44,6 +45,41 @@ def test_what_init_writes_loads(noonmark: Noonmark, tmp_path: Path) -> None:
     assert noonmark("rules", "check", str(tmp_path / "noonmark.yaml")).code == 0
     sched = load_app(str(tmp_path / "jobs.py"))
     assert set(sched.rules.jobs) == {"hello", "tidy"}
+
+
+def test_python_that_holds_only_task_rules_is_a_rules_file_wherever_an_app_is_named(
+    noonmark: Noonmark, tmp_path: Path
+) -> None:
+    rules, ran = tmp_path / "rules.py", tmp_path / "ran"
+    rules.write_text(
+        '"""Rules."""\n'
+        f"NOTE = open({str(ran)!r}, 'w')\n"
+        'TASK_RULES = {"digest": {"cron": "0 9 * * *", "timezone": "UTC", "dedupe_key": "digest:{date}"}}\n',
+        encoding="utf-8",
+    )
+    coming = noonmark("next", "digest", "--app", str(rules), "-n", "1")
+    assert (coming.code, coming.out.splitlines()[0]) == (0, "09:00 daily UTC"), coming.err
+    assert noonmark("show", "digest", "--app", str(rules)).code == 0
+    with pytest.raises(ProblemList, match="neither run nor command"):  # as a worker loads it
+        load_app(str(rules)).rules  # noqa: B018 - reading it is what loads the file
+    assert not ran.exists(), "it was executed"
+
+
+def test_code_beside_task_rules_is_an_app(noonmark: Noonmark, tmp_path: Path) -> None:
+    app = tmp_path / "app_with_rules.py"
+    app.write_text(f"{GOOD}\nTASK_RULES = {{}}\n", encoding="utf-8")
+    assert noonmark("show", "go", "--app", str(app)).code == 0
+
+
+def test_rules_says_what_it_can_do_and_where_jobs_in_code_are_checked(noonmark: Noonmark, tmp_path: Path) -> None:
+    app = tmp_path / "app_in_code.py"
+    app.write_text(GOOD, encoding="utf-8")
+    wrong = noonmark("rules", "frob", str(app))
+    assert (wrong.code, "rules does not know 'frob'" in wrong.err) == (2, True)
+    assert "check FILE, show FILE or apply FILE" in wrong.err
+    code = noonmark("rules", "check", str(app))
+    assert (code.code, "noonmark next --app FILE" in code.err) == (1, True)
+    assert noonmark("rules", str(app), str(app)).code == 2
 
 
 def test_next_and_show_read_an_app_that_nobody_registered(noonmark: Noonmark, tmp_path: Path) -> None:

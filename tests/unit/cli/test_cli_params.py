@@ -127,7 +127,6 @@ def test_next_of_an_app_without_a_job_is_of_the_app(app: str, noonmark: Noonmark
         ("why --occurrence r1 --at 2026-11-27", "say two different things"),
         ("store migrate sqlite:///a.db --url sqlite:///b.db", "--url and URL exclude each other"),
         ("store copy sqlite:///a.db sqlite:///b.db --url sqlite:///c.db", "--url and FROM TO exclude each other"),
-        ("demo --json", "told in words"),
     ],
 )
 def test_an_option_that_would_be_ignored_is_refused(noonmark: Noonmark, line: str, said: str) -> None:

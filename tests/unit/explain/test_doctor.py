@@ -44,6 +44,19 @@ def test_nobody_awake_is_told_only_where_something_could_run(desk: Desk) -> None
     assert "workers_none" not in found(Desk())
 
 
+def test_work_that_waits_while_nobody_is_awake_must_be_mended(desk: Desk) -> None:
+    due = desk.store.tallies().earliest_due
+    assert due is not None
+    desk.clock.advance(due - desk.store.now() + 60 * SECOND)
+    assert found(desk)["workers_none"].level == "warn", "a minute is a restart"
+    desk.clock.advance(7 * 60 * 60 * SECOND)
+    told = found(desk)
+    assert "workers_none" not in told
+    assert (told["work_waits"].level, told["work_waits"].detail["late"]) == ("refuse", "7 h 1 min")
+    beat(desk)
+    assert not {"work_waits", "workers_none"} & set(found(desk))
+
+
 def test_living_workers_are_named_and_well(desk: Desk) -> None:
     beat(desk)
     told = found(desk)

@@ -29,7 +29,7 @@ def test_the_text_begins_with_the_sentence_and_marks_each_check() -> None:
     assert lines[0].startswith("It did not run: ")
     assert lines[1].split() == ["✔", "schedule", "30", "18", "*", "*", "*", "due", "18:30", "+08:00"]
     assert any(line.startswith("  ✖ window") for line in lines)
-    assert lines[-2] == "  noonmark run digest --for 2026-11-27 --dry-run"
+    assert lines[-2] == '  noonmark run digest --for 2026-11-27 --again --override window --reason "…" --dry-run'
 
 
 def test_without_unicode_the_marks_are_ascii() -> None:

@@ -113,7 +113,7 @@ def test_a_missed_one_says_what_it_waited_for_until_the_window_closed(desk: Desk
     assert told.sentence.startswith("It did not run: ")
     assert "corpus:2026-11-27" in told.sentence
     assert told.sentence.endswith("That was still so when its window closed at 20:00.")
-    assert told.commands[0] == "noonmark run digest --for 2026-11-27 --dry-run"
+    assert told.commands[0] == 'noonmark run digest --for 2026-11-27 --again --override window --reason "…" --dry-run'
 
 
 def test_a_missed_one_that_nobody_was_awake_for_says_so(desk: Desk) -> None:
@@ -124,6 +124,25 @@ def test_a_missed_one_that_nobody_was_awake_for_says_so(desk: Desk) -> None:
     desk.look()
     told = why(desk.store, "digest")
     assert told.sentence == ("It did not run: no worker was awake from 14:00 to 20:10, and its window closed at 20:00.")
+
+
+def test_while_nobody_is_awake_the_moment_that_waits_for_somebody_is_told(desk: Desk) -> None:
+    desk.register(TICK)
+    desk.until("2026-11-27T12:05:00")
+    desk.beat()
+    desk.finish(desk.look())
+    desk.until("2026-11-27T12:09:50")
+    desk.beat()
+    desk.until("2026-11-27T12:10:03")
+    assert why(desk.store, "tick").outcome == "on_time", "somebody is awake and about to take it up"
+    desk.beat(ended=True)
+
+    told = why(desk.store, "tick")
+
+    assert told.sentence.startswith(
+        "It became due at 12:10 but nobody could take it up: no worker has been awake since"
+    )
+    assert why(desk.store, "tick", at="2026-11-27T12:05").outcome == "on_time", "who asks for a moment gets that one"
 
 
 def test_a_weekend_skip_names_the_rule() -> None:
@@ -342,6 +361,48 @@ def test_a_final_failure_gives_the_reason_and_the_way_out(desk: Desk) -> None:
     assert told.sentence.startswith("It needs a person: ")
     assert "1 of 5 tries were made" in told.sentence
     assert told.commands[0] == f"noonmark retry r{row.id}"
+
+
+def test_tries_count_anew_after_a_person_s_retry(desk: Desk) -> None:
+    desk.signal("corpus:2026-11-27")
+    desk.until("2026-11-27T18:30:00")
+    desk.beat()
+    row = desk.look()
+    desk.finish(row, Event.FAIL_MANUAL, code="failed_final", detail="{}", error="ValueError: no such channel")
+    desk.later(SECOND)
+    desk.act("retry", occurrence_id=row.id, reason="the channel is there")
+    desk.finish(desk.look(), Event.FAIL_MANUAL, code="failed_final", detail="{}", error="ValueError: still none")
+    assert "1 of 5 tries were made" in why(desk.store, "digest").sentence
+    desk.later(SECOND)
+    desk.act("retry", occurrence_id=row.id, reason="now it is")
+    desk.finish(desk.look())
+
+    told = why(desk.store, "digest")
+
+    assert told.sentence == (
+        "It ran to the end after a person's retry, on try 1 of 5: 2 failed before (ValueError: still none), "
+        "and w1 finished it at 18:30:02."
+    )
+    assert why(desk.store, "digest", lang="zh").sentence.startswith("人工重试后第 1 次（最多 5 次）完成：此前 2 次失败")
+
+
+def test_a_run_that_was_cancelled_shows_the_checks_of_its_start(desk: Desk) -> None:
+    asked = row_for_call(
+        TICK, request_id="a", due_at=desk.now, params={}, key=None, revision=0, now=desk.now, origin=Origin.MANUAL
+    )
+    desk.register(TICK)
+    desk.beat()
+    desk.store.add("a", [replace(asked, revision=1)])
+    row = desk.look()
+    assert row.state is State.RUNNING
+    desk.act("cancel", occurrence_id=row.id, reason="enough")
+    desk.finish(desk.row(row.id), Event.CANCEL)
+
+    told = why(desk.store, occurrence_id=row.id)
+
+    assert told.outcome == "cancelled"
+    assert checks(told)["window"] is True
+    assert checks(told)["duplicate"] is True
 
 
 def test_the_remedy_names_the_run_and_the_job_to_copy(desk: Desk) -> None:

@@ -32,6 +32,19 @@ def found(fields: str) -> list[Problem]:
         ("every: 1d\ntz: Europe/Berlin", "every_day_in_real_time", 12, "every 1d is real time"),
         ('at: ["2027-01-04T09:00", "2027-01-04T09:00Z"]\ntz: UTC', "moments_meet", 30, "same instant"),
         ('at: ["2027-03-14T02:30", "2027-03-14T03:00"]\ntz: America/New_York', "moments_meet", 30, "same instant"),
+        ('guardrails: {allow_weekend: false}\ncron: "0 9 * * SAT,SUN"\ntz: UTC', "weekends_only", 33, "never runs"),
+        (
+            'window: {start: "18:30", end: "20:00"}\ncron: "0 9 * * *"\ntz: UTC',
+            "always_before_window",
+            21,
+            "waits 9 h 30 min",
+        ),
+        (
+            'window: {start: "09:00", end: "17:00"}\ncron: "0 21 * * *"\ntz: UTC',
+            "always_before_window",
+            21,
+            "waits 12 h",
+        ),
         ('key: "d:{date}"\nat: ["2027-01-04T09:00", "2027-01-04T10:00"]\ntz: UTC', "key_same_twice", 10, "2027-01-04"),
     ],
 )
@@ -53,6 +66,10 @@ def test_what_may_not_be_meant_is_found_where_it_is_written(fields: str, code: s
         'key: "d:{params.n}"\nmanual: true',
         'cron: "0 9 ? * THU"\ntz: UTC',
         "every: 1d",
+        'guardrails: {allow_weekend: false}\ncron: "0 9 * * *"\ntz: UTC',
+        'window: {start: "09:00", end: "17:00"}\ncron: "0 */3 * * *"\ntz: UTC',
+        'window: {start: "22:00", end: "02:00", crosses_midnight: true}\ncron: "30 1 * * *"\ntz: UTC',
+        'window: {start: "02:00", end: "02:45"}\ncron: "15 2 * * *"\ntz: America/New_York',
         "every: 1d\ntz: Asia/Shanghai",
         "every: 6h\ntz: Europe/Berlin",
         'cron: "0 9 * * *"\ntz: Etc/GMT',
@@ -60,6 +77,20 @@ def test_what_may_not_be_meant_is_found_where_it_is_written(fields: str, code: s
 )
 def test_what_is_plain_has_no_finding(fields: str) -> None:
     assert found(fields) == []
+
+
+def test_a_success_of_a_job_in_another_zone_is_told_with_both_zones() -> None:
+    def rules(zone: str) -> str:
+        return (
+            "version: 1\njobs:\n"
+            '  etl: {reason: a test, cron: "0 1 * * *", tz: Asia/Shanghai, command: [x]}\n'
+            f'  report: {{reason: a test, cron: "0 18 * * *", tz: {zone}, depends_on: [{{success: etl}}], command: [x]}}\n'
+        )
+
+    (problem,) = findings(loader.loads(rules("UTC")))
+    assert (problem.code, problem.job, problem.place.line) == ("success_in_another_zone", "report", 4)
+    assert "Asia/Shanghai" in problem.text()
+    assert findings(loader.loads(rules("Asia/Shanghai"))) == []
 
 
 def test_a_list_of_moments_that_is_over_is_told_where_the_time_is_known() -> None:

@@ -5,12 +5,17 @@ Rule of the file: ``done`` and ``requested`` exit 0, ``already_done`` and ``refu
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from noonmark.core import phrasing
 from noonmark.core.model import Act, Acted, Query, State
 from noonmark.core.told import Told
 from noonmark.explain.find import NotFound, parse_id
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Session
+
+if TYPE_CHECKING:
+    from noonmark.engine.deeds import Deed
 
 
 def carry_out(here: Session, act: Act, *, done: str, what: str) -> int:
@@ -38,7 +43,16 @@ def answered(here: Session, act: Act, answer: Acted, *, done: str, what: str, **
         **more,
     }
     here.emit(plain, lambda: _said(here, act, answer, done, what))
+    here.remember(lambda: _deeds(here, act, answer))
     return problems.OK if answer.outcome in ("done", "requested") else problems.REFUSED
+
+
+def _deeds(here: Session, act: Act, answer: Acted) -> list[Deed]:
+    from noonmark.engine.deeds import of_act
+
+    rows = here.store.occurrences(Query(ids=(act.occurrence_id,))) if act.occurrence_id is not None else []
+    deed = of_act(act, answer, next(iter(rows), None))
+    return [] if deed is None else [deed]
 
 
 def number_of(text: str) -> int:

@@ -35,7 +35,7 @@ def load_app(app: str, *, url: str | None = None) -> Scheduler:
     """
     from noonmark.door.scheduler import Scheduler
 
-    if app.endswith(RULES_SUFFIXES):
+    if _are_rules(app):
         path = _existing(app)
         sys.path.insert(0, str(path.resolve().parent))  # `run: jobs:hello` means the jobs.py beside the rules
         return Scheduler(url, rules=path)
@@ -49,7 +49,7 @@ def load_app(app: str, *, url: str | None = None) -> Scheduler:
 
 def jobs_of(app: str) -> Sequence[Job]:
     """Return the jobs an app declares, without opening its store."""
-    if app.endswith(RULES_SUFFIXES):
+    if _are_rules(app):
         from noonmark.rules.loader import load
 
         return load(_existing(app)).jobs
@@ -103,6 +103,26 @@ def files_of(app: str) -> list[Path]:
     if spec is None or spec.origin is None:
         raise _no_module(place)
     return [Path(spec.origin).resolve().parent]
+
+
+def _are_rules(app: str) -> bool:
+    """Return True for a rules file; so is Python that does nothing but give names to values, TASK_RULES among them."""
+    if app.endswith(RULES_SUFFIXES):
+        return True
+    if not app.endswith(".py") or not Path(app).is_file():
+        return False
+    import ast
+
+    try:
+        body = ast.parse(Path(app).read_bytes()).body
+    except (SyntaxError, ValueError, OSError, RecursionError, MemoryError):
+        return False  # told where it is loaded
+    given = {getattr(target, "id", "") for node in body for target in _targets(node)}
+    return "TASK_RULES" in given and all(isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr)) for node in body)
+
+
+def _targets(node: object) -> list[object]:
+    return [*getattr(node, "targets", ()), getattr(node, "target", None)]
 
 
 def _existing(text: str) -> Path:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ import click
 
 from noonmark.core import times
 from noonmark.core.model import SECOND, Micros, Occurrence, Query, State
+from noonmark.core.shown import json_text
 from noonmark.explain.render import cut
-from noonmark.explain.report import report_counts, report_line, report_text
+from noonmark.explain.report import report_counts, report_json, report_line, report_text
 from noonmark.explain.verify import Report, verify
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems
@@ -29,7 +30,7 @@ from noonmark.faces.cli.demo_reach import PATIENCE, Patience, patient
 from noonmark.faces.cli.demo_stage import WORKERS, Troupe, command_name, find_app, load, prepare, termination_raises
 from noonmark.faces.cli.demo_words import LONG_QUESTION, QUESTIONS, say
 from noonmark.faces.cli.session import Command, Session, settings_of, sqlite_path
-from noonmark.faces.cli.settings import writes_unicode
+from noonmark.faces.cli.settings import Settings, writes_unicode
 from noonmark.ports.clock import SystemClock
 from noonmark.ports.store import Store, StoreError
 from noonmark.wiring import shown
@@ -66,17 +67,31 @@ def demo(ctx: click.Context, *, no_kill: bool, keep: bool, folder: str, seconds:
     """Watch three workers share jobs, one of them die, and nothing get lost or done twice.
 
     It plays on a SQLite file in --dir, or with --url on a server: in a schema or namespace of its own, which is erased
-    at the end (NOONMARK_URL is not looked at).  Exit code 1 if the proof at the end does not hold.
+    at the end (NOONMARK_URL is not looked at).  Exit code 1 if the proof at the end does not hold.  With --json the lines
+    go to stderr, and the proof is one object on stdout.
     """
     settings = settings_of(ctx)
-    if "json" in settings.typed:
-        raise problems.Trouble("demo_json")
+    if not settings.json:
+        return _play(settings, no_kill=no_kill, keep=keep, folder=folder, seconds=seconds, left=left)[0]
+    with redirect_stdout(sys.stderr):
+        code, told = _play(settings, no_kill=no_kill, keep=keep, folder=folder, seconds=seconds, left=left)
+    if code == problems.INTERRUPTED:
+        raise problems.Trouble("interrupted", code=code)
+    settings.answered = True
+    click.echo(json_text({"v": 1, **told}, ascii_only=not writes_unicode(sys.stdout)))
+    return code
+
+
+def _play(
+    settings: Settings, *, no_kill: bool, keep: bool, folder: str, seconds: int, left: str | None
+) -> tuple[int, dict[str, Any]]:
+    """Play it, or take away what is left; return the exit code and what a program wants to know of it."""
     lang, is_served = settings.language, "url" in settings.typed
     if left is not None:
         if not is_served:
             raise problems.Trouble("option_goes_with", option="--erase", other="--url")
-        erase_left(server_url(settings.url, left), lang)
-        return problems.OK
+        url = server_url(settings.url, left)
+        return problems.OK, {"url": shown(url), "erased": erase_left(url, lang)}
     app, url, zone = find_app(), server_url(settings.url) if is_served else "", Session(settings).zone(ZONE)
     with ExitStack() as stack:
         store = stack.enter_context(played_at(url, lang, erase=not keep)) if url else None  # reached before all else
@@ -91,11 +106,11 @@ def demo(ctx: click.Context, *, no_kill: bool, keep: bool, folder: str, seconds:
             click.echo(say(lang, "replaced", path=place.folder))
         try:
             with termination_raises():
-                return play.perform(kill=not no_kill)
+                return play.perform(kill=not no_kill), play.told
         except KeyboardInterrupt:
             play.troupe.stop()
             click.echo(say(lang, "interrupted"), err=True)
-            return problems.INTERRUPTED
+            return problems.INTERRUPTED, {}
         except StoreError as trouble:
             waited = f"{PATIENCE:g}"
             raise problems.Trouble("demo_away", error=str(trouble), seconds=waited, code=problems.UNREACHABLE) from None
@@ -122,8 +137,9 @@ class Play:
     long_key: str = ""
     seen_load_at: float | None = None
     broke_it: bool = False
-    killed: bool = False
+    killed: list[str] = field(default_factory=list)
     erased: bool = False  # nothing will be left to look into
+    told: dict[str, Any] = field(default_factory=dict)  # what came of it, for programs
 
     def perform(self, *, kill: bool) -> int:
         """Play it from the first line to the proof; return the exit code."""
@@ -150,7 +166,7 @@ class Play:
         for name, code in self.troupe.newly_gone():
             if code >= 0:
                 self._own_end(name, code)
-            self.killed = True
+            self.killed.append(name)
             self.watcher.tell_gone(name, self.troupe.processes[name].pid)
         if not self.long_key and self.store.now() >= self.begin + LONG_AFTER:
             run = self._ask(LONG_QUESTION[self.lang], deep=True).run
@@ -229,23 +245,30 @@ class Play:
         proved = report.ok and (bool(self.watcher.takeovers) or not kill)
         if not self.erased:
             self._what_to_try()
+        self.told = {
+            "url": shown(self.url),
+            "proved": proved,
+            "killed": self.killed,
+            "takeovers": self.watcher.takeovers,
+            "verify": report_json(report, self.zone),
+            "next": [] if self.erased else [command for command, _ in self._tries()],
+        }
         return problems.OK if proved else problems.NO
 
     def _what_to_try(self) -> None:
         click.echo("\n" + say(self.lang, "next"))
+        for command, words in self._tries():
+            click.echo(f"  # {say(self.lang, words)}\n  {command}")
+
+    def _tries(self) -> list[tuple[str, str]]:
         tries = [
             (f"why answer_run --key {self.long_key}", "why_long"),
             ("why daily_report", "why_report"),
             ("run daily_report", "why_refused"),
             ("verify", "proof"),
         ]
-        start = (
-            f"  {command_name()} --url '{shown(self.url)}' "
-            if "?" in self.url
-            else f"  {command_name()} --url {self.url} "
-        )
-        for command, words in tries:
-            click.echo(f"  # {say(self.lang, words)}\n{start}{command}")
+        url = f"'{shown(self.url)}'" if "?" in self.url else self.url
+        return [(f"{command_name()} --url {url} {command}", words) for command, words in tries]
 
     # -- the cast -----------------------------------------------------------------------------------
 

@@ -76,14 +76,13 @@ def played_at(url: str, lang: str, *, erase: bool) -> Iterator[Store]:
             _take_away(url, lang)
 
 
-def erase_left(url: str, lang: str) -> None:
-    """Take away what a demo left that was killed, or that had lost its server."""
+def erase_left(url: str, lang: str) -> bool:
+    """Take away what a demo left that was killed, or that had lost its server; return whether there was anything."""
     from noonmark.wiring import shown
 
-    if _erase(url):
-        click.echo(say(lang, "erased_left", url=shown(url)))
-    else:
-        click.echo(say(lang, "nothing_left", url=shown(url)))
+    was_there = _erase(url) > 0
+    click.echo(say(lang, "erased_left" if was_there else "nothing_left", url=shown(url)))
+    return was_there
 
 
 def _take_away(url: str, lang: str) -> None:

@@ -8,18 +8,6 @@ from __future__ import annotations
 Words = tuple[str, str, str]
 
 DEMO_TROUBLES: dict[str, tuple[Words, Words]] = {
-    "demo_json": (
-        (
-            "the demo is told in words, not in JSON",
-            "it is for a person to watch",
-            "leave --json out; afterwards: noonmark --url sqlite:///noonmark-demo/noonmark.db history --json",
-        ),
-        (
-            "演示用文字讲述，不输出 JSON",
-            "它是给人看的",
-            "请去掉 --json；之后可用：noonmark --url sqlite:///noonmark-demo/noonmark.db history --json",
-        ),
-    ),
     "demo_file": (
         ("{folder} is a file", "", "name a folder for the demo: --dir FOLDER"),
         ("{folder} 是一个文件", "", "请为演示指定一个目录：--dir 目录"),

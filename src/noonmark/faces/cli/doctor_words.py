@@ -34,6 +34,10 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "若本机时钟不准，请校准（NTP）。若本机准而存储超前，任务会提早：副本的时间是对的（noonmark store copy 源 目标）。",
     ),
     "workers_none": ("没有在线的 worker：现在到期的任务要等 worker 启动后补做。", "请启动：noonmark worker APP"),
+    "work_waits": (
+        "没有在线的 worker，而自 {at} 起（已 {late}）就有任务到期：什么都没有运行。",
+        "请启动：noonmark worker APP",
+    ),
     "workers_awake": ("{count} 个 worker 在线：{workers}。", ""),
     "workers_skewed": (
         "时钟与存储不一致的 worker：{workers}；任务照常准时，但其日志时间不准。",

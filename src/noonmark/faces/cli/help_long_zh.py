@@ -13,7 +13,7 @@ _STATE = "要读取的 worker 状态目录，可重复；none：不读日志。"
 LONG: dict[str, str] = {
     "init": "把 noonmark.yaml 和 jobs.py 写到 FOLDER；已有的文件绝不覆盖。",
     "demo": "在 --dir 里的 SQLite 文件上进行；加 --url 则在服务器上单独的 schema 或命名空间里进行，结束时删除"
-    "（不看 NOONMARK_URL）。若结尾的证明不成立，退出码为 1。",
+    "（不看 NOONMARK_URL）。若结尾的证明不成立，退出码为 1。加 --json 时，各行写到标准错误，证明作为一个对象写到标准输出。",
     "dev": "为 APP 运行一个 worker；.py 或 .yaml 文件一改就重新启动。",
     "worker": "APP 写作 module:sched、path.py、path.py:sched 或 noonmark.yaml。\n\n"
     "SIGTERM 或 Ctrl-C：不再取新的，正在运行的在 --grace 之内做完，其余交还。再来一次则立即停止。",
@@ -26,7 +26,7 @@ LONG: dict[str, str] = {
     "run": "它用的键与时间表会用的相同，因此已完成的会被拒绝（退出码 3），除非写 --again。"
     "--for 请求一个已经过去的时刻，并按它本来的样子：它的日期、它的键。\n\n"
     "今天的窗口和条件对它同样有效：要等的照样请求（退出码 0）；按目前情况不运行就会结束的（窗口已过），"
-    "退出码为 3，并照常通知人。",
+    "退出码为 3，并照常通知人。写 --override window 则照样开始，它的重试也一样；工作日和条件仍然有效。",
     "retry": "触发写作 123 或 r123：键不变，已做的步骤保留，尝试次数重新计。\n\n"
     "今天的窗口对它有效：若按目前情况窗口已过、不会再尝试，退出码为 3。",
     "cancel": "触发写作 123 或 r123；或用 --key 取消该键下所有未结束的。\n\n"
@@ -53,9 +53,10 @@ LONG: dict[str, str] = {
     "copy 先说明会做什么，不新建任何东西；加 --go 才复制，并从上次中断处继续，然后重新读取两边并比较；"
     "两边一致之前没有人能使用 TO。退出码：1 两边不一致，3 被拒绝（有 worker 在线，或 TO 里有别的内容），"
     "4 没有 FROM，或其中之一不应答。",
-    "rules": "检查规则文件（默认）、显示补全默认值之后的样子，或把它登记到存储。\n\n"
+    "rules": "检查规则文件（默认）、显示它被理解成的样子，或把它登记到存储。\n\n"
     "FILE 是 noonmark.yaml，或写成 YAML 或 Python 字面量的 TASK_RULES（只解析，绝不执行）。"
-    "check 在文件被拒绝时以 1 退出；那时 apply 什么都不改。",
+    "check 在文件被拒绝时以 1 退出；那时 apply 什么都不改。"
+    "show 把它写成 noonmark.yaml；要看每个默认值：noonmark show JOB --app FILE。",
     "schema": "用法：noonmark schema > noonmark.schema.json",
     "version": "",
 }
@@ -76,6 +77,7 @@ OPTIONS: dict[str, dict[str, str]] = {
         "--state": "把存储确认过的记在哪里；none：不记。",
         "--log-format": "标准错误上的日志行；text，有 --json 时为 json。",
         "--log-level": "日志详细程度；info，有 -v 时为 debug，有 -q 时为 warning。",
+        "--keep-good": "规则中有错时，仍运行正确的任务；每处错误以 ERROR 写入日志。",
     },
     "jobs": {"--limit": "最多多少个任务。"},
     "show": {"--app": _APP},
@@ -98,6 +100,7 @@ OPTIONS: dict[str, dict[str, str]] = {
         "--for": "业务日期 2026-11-28，或时间表上的时刻 2026-11-28T18:30；不写为今天。",
         "--param": "一个参数；V 若是 JSON 就按 JSON 读。",
         "--again": "虽已完成仍要运行，作为该键的新一代（须写 --reason）。",
+        "--override": "虽不在时间窗内仍要运行（须写 --reason）。",
         "--reason": _REASON,
         "--dry-run": "只说会怎样。",
         "--app": "从这里查看任务的函数接受哪些参数。",

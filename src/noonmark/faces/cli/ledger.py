@@ -26,6 +26,7 @@ from noonmark.faces.cli.session import Command, Session, session, settings_of
 if TYPE_CHECKING:
     from noonmark.core.model import Occurrence
     from noonmark.core.model.rollback import Epoch, Writer
+    from noonmark.engine.deeds import Gone
     from noonmark.engine.mending import Overview, Released
     from noonmark.engine.witnessing import Untold
 
@@ -115,12 +116,17 @@ def ledger(
 def _show(here: Session) -> int:
     from noonmark.engine.mending import overview
     from noonmark.engine.witnessing import cancelled_again_open, untold
+    from noonmark.faces.cli import ledger_deeds
 
     found, more = overview(here.store), untold(here.memories, here.store)
     again = cancelled_again_open(here.memories, here.store, found.epochs, here.tell_damage)
     here.remark_absent(found.epochs)
-    plain = _plain(here, found, more) | {"cancelled_before": [_row(row, here.zone()) for row in again]}
-    here.emit(plain, lambda: _text(here, found, more, again))
+    gone = ledger_deeds.lost_deeds(here, [*found.epochs, *([more.epoch] if more.epoch is not None else [])])
+    plain = _plain(here, found, more) | {
+        "cancelled_before": [_row(row, here.zone()) for row in again],
+        "deeds": [ledger_deeds.plain(here, each) for each in gone],
+    }
+    here.emit(plain, lambda: _text(here, found, more, again, gone))
     return problems.OK
 
 
@@ -165,7 +171,9 @@ def _row(row: Occurrence, zone: str) -> dict[str, Any]:
     return {"id": row.id, "job": row.job, "subject": row.subject, "key": key_told(row.job, row.key), "due": due}
 
 
-def _text(here: Session, found: Overview, more: Untold, again: Sequence[Occurrence]) -> str:
+def _text(here: Session, found: Overview, more: Untold, again: Sequence[Occurrence], gone: Sequence[Gone]) -> str:
+    from noonmark.faces.cli import ledger_deeds
+
     parts: list[str] = [] if more.lost or here.former else [here.word("ledger_no_rollback")]
     if found.epochs:
         parts = [_epoch(here, epoch) for epoch in found.epochs]
@@ -189,6 +197,8 @@ def _text(here: Session, found: Overview, more: Untold, again: Sequence[Occurren
     if more.unreadable:
         folder, writers = ", ".join(map(str, here.memories)), ", ".join(more.unreadable[:SHOWN])
         parts.append(here.word("ledger_unreadable", writers=writers, folder=folder))
+    if gone:
+        parts.append(ledger_deeds.text(here, gone))
     if found.writers:
         rows = [_writer(here, writer) for writer in found.writers[:SHOWN]]
         parts.append(table(here.header("writers_header"), rows))

@@ -95,13 +95,30 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
     ),
     "ledger_acts": (
         (
-            "What people did in that time is gone, too, and no journal has it: cancels, pauses, resumes, retries, marks,\n"
-            "flags, changes of rules, work that was asked for. Look, and do it again: noonmark jobs, flags, next, show"
+            "What people did in that time is gone, too: cancels, pauses, resumes, retries, marks, flags, changes of rules,\n"
+            "work that was asked for. What was typed on a machine is told there; of the rest look, and do it again:\n"
+            "noonmark jobs, flags, next, show"
         ),
         (
-            "那段时间里人做的事也丢了，日志里没有：取消、暂停、恢复、重试、标记、标志、规则的改动、人工提出的运行。\n"
-            "请查看并重做：noonmark jobs、flags、next、show"
+            "那段时间里人做的事也丢了：取消、暂停、恢复、重试、标记、标志、规则的改动、人工提出的运行。\n"
+            "在哪台机器上输入的，就在那台机器上列出；其余的请查看并重做：noonmark jobs、flags、next、show"
         ),
+    ),
+    "ledger_deeds": (
+        "Done by a person in the lost range, and gone: type these again (times in {zone}).",
+        "在丢失的时段里由人所做、现已不在的：请重新输入（时间为 {zone}）。",
+    ),
+    "deeds_header": ("AT|BY|COMMAND", "时间|由|命令"),
+    "ledger_deed_no_row": (
+        "{at}  {by}  {what}: of {job}, key {key}, which is not there now; once it is: noonmark why --key KEY",
+        "{at}  {by}  {what}：属于 {job}，键 {key}，现在没有这个触发；待其出现后：noonmark why --key 键",
+    ),
+    "deed_forgotten": (
+        (
+            "Done, but not written down on this machine ({why}): should the store lose it, nobody can name it. "
+            "NOONMARK_STATE names another folder, or none."
+        ),
+        "已完成，但未能记在本机（{why}）：若存储丢失了它，就没有人说得出来。NOONMARK_STATE 可指明另一个目录，或 none。",
     ),
     "ledger_cancelled": (
         (

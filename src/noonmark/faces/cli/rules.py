@@ -24,12 +24,15 @@ _ACTIONS = ("check", "show", "apply")
 @click.argument("words", nargs=-1, required=True, metavar="[check|show|apply] FILE")
 @click.pass_context
 def rules(ctx: click.Context, words: tuple[str, ...]) -> int:
-    """Check a rules file (the default), show it with every default filled in, or apply it to the store.
+    """Check a rules file (the default), show it as it is understood, or apply it to the store.
 
     FILE is noonmark.yaml, or TASK_RULES as YAML or as a Python literal (which is parsed, never executed).  check exits
-    with 1 if the file is refused; apply changes nothing then.
+    with 1 if the file is refused; apply changes nothing then.  show writes it as a noonmark.yaml; with every default:
+    noonmark show JOB --app FILE.
     """
     action, *rest = words if words[0] in _ACTIONS else ("check", *words)
+    if action == "check" and len(words) == 2 and words[0] != "check" and not Path(words[0]).exists():
+        raise problems.Trouble("rules_action", word=words[0])
     if len(rest) != 1:
         raise problems.Trouble("name_rules")
     path = Path(rest[0])
@@ -43,7 +46,9 @@ def rules(ctx: click.Context, words: tuple[str, ...]) -> int:
         loaded = _load(here, path)
         if loaded is None:
             return problems.NO
-        return {"check": _check, "show": _show, "apply": _apply}[action](here, loaded)
+        if action == "apply":
+            return _apply(here, loaded, path)
+        return {"check": _check, "show": _show}[action](here, loaded)
 
 
 def _load(here: Session, path: Path) -> Loaded | None:
@@ -94,7 +99,9 @@ def _without_secrets(job: Job, rule: dict[str, Any]) -> dict[str, Any]:
     return shown | {name: key_told(job.name, rule[name]) for name in ("key",) if isinstance(rule.get(name), str)}
 
 
-def _apply(here: Session, loaded: Loaded) -> int:
+def _apply(here: Session, loaded: Loaded, path: Path) -> int:
+    from noonmark.engine.deeds import of_rule
+
     before = {row.name: row for row in here.store.jobs([job.name for job in loaded.jobs])}
     after = {row.name: row for row in register(here, loaded.jobs)}
     lines = [_changed(job, before.get(job.name), after[job.name]) for job in loaded.jobs if job.name in after]
@@ -109,6 +116,8 @@ def _apply(here: Session, loaded: Loaded) -> int:
             for name, change, revision in lines
         ),
     )
+    changed = {name for name, change, _ in lines if change != "unchanged"}
+    here.remember(lambda: [of_rule(after[name], str(path), by=here.actor) for name in sorted(changed)])
     if any(not (job.command or job.run) for job in loaded.jobs):
         here.remark(here.word("needs_function"))
     return problems.OK

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -23,7 +23,7 @@ from noonmark.core.model import (
 from noonmark.core.told import Told, joined, key_told
 from noonmark.explain.evidence import replay
 from noonmark.explain.find import the_job
-from noonmark.explain.meant import Meant, NotMeant, meant
+from noonmark.explain.meant import Meant, NotMeant, for_text, meant
 from noonmark.explain.render import ASCII_MARKS, MARKS, check_lines, stamp
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.apps import load_app
@@ -31,6 +31,9 @@ from noonmark.faces.cli.declared import readable
 from noonmark.faces.cli.params import check_params, missing_told, read_params, remark_unchecked
 from noonmark.faces.cli.session import Command, Session, session
 from noonmark.faces.cli.standing import Standing, remark_standing, standing
+
+if TYPE_CHECKING:
+    from noonmark.engine.deeds import Deed
 
 
 @click.command(cls=Command)
@@ -43,6 +46,13 @@ from noonmark.faces.cli.standing import Standing, remark_standing, standing
 )
 @click.option("--param", "params", multiple=True, metavar="K=V", help="A parameter; V is read as JSON if it is JSON.")
 @click.option("--again", is_flag=True, help="Run although it is done, as a new generation of the key (needs --reason).")
+@click.option(
+    "--override",
+    "overrides",
+    multiple=True,
+    type=click.Choice(["window"]),
+    help="Run it although the window is not open (needs --reason).",
+)
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept in the ledger.")
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
 @click.option(
@@ -55,6 +65,7 @@ def run(
     asked: str | None,
     params: tuple[str, ...],
     again: bool,
+    overrides: tuple[str, ...],
     reason: str,
     dry_run: bool,
     app: str | None,
@@ -65,9 +76,11 @@ def run(
     --for asks for a moment that is over, as what it was: with its date and its key.
     Today's window and the conditions bind it like any other run: what has to wait is asked for all the same (exit 0);
     what would end without a run as things stand, for its window is over, exits with 3, and a person is told as ever.
+    With --override window it starts all the same, and so do its retries; weekdays and conditions bind it still.
     """
-    if again and not reason:
-        raise problems.Trouble("again_reason")
+    for option, given_it in (("--again", again), ("--override", overrides)):
+        if given_it and not reason:
+            raise problems.Trouble("again_reason", option=option)
     given = read_params(params)
     named = ctx.get_parameter_source("app") is ParameterSource.COMMANDLINE
     rules = load_app(app).rules if named and app is not None else None  # what was typed is looked at first
@@ -78,12 +91,17 @@ def run(
         rule = readable(job_row)
         checked = check_params(here, rule, given, app, rules)
         when = Meant() if asked is None else _meant(here, rule, asked)
-        rows = _rows(here, rule, job_row, when, given, again=again, reason=reason)
+        if overrides and rule.window is not None:
+            overridden = here.word("outside_window")
+            reason = f"{overridden}: {reason}"
+        rows = _rows(here, rule, job_row, when, given, again=again, reason=reason, ignore_window="window" in overrides)
         if not checked:
             remark_unchecked(here, rule, given)
         if dry_run:
             return _dry(here, rule, job_row, rows, again=again)
-        return _ask(here, rule, job_row, rows)
+        code, numbers = _ask(here, rule, job_row, rows)
+        here.remember(lambda: _deeds(here, rule, numbers[:1], given, again=again, reason=reason))
+        return code
 
 
 def _meant(here: Session, rule: Job, text: str) -> Meant:
@@ -111,6 +129,7 @@ def _rows(
     *,
     again: bool,
     reason: str,
+    ignore_window: bool,
 ) -> list[NewOccurrence]:
     """One row per subject; a parameter that names a subject narrows it to that one."""
     request = here.request_id()
@@ -139,6 +158,7 @@ def _rows(
                 business_date=when.business_date,
                 moment=when.moment,
                 subject=subject,
+                ignore_window=ignore_window,
             )
             for index, (subject, params) in enumerate(chosen)
         ]
@@ -163,7 +183,28 @@ def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *
     return problems.OK if plain["would_run"] else problems.REFUSED
 
 
-def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -> int:
+def _deeds(
+    here: Session, rule: Job, numbers: list[int], given: dict[str, Any], *, again: bool, reason: str
+) -> list[Deed]:
+    """What was asked for, as the moment that it was: typed again tomorrow it must not mean tomorrow's."""
+    from noonmark.engine.deeds import of_run
+
+    rows = here.store.occurrences(Query(ids=tuple(numbers))) if numbers else []
+    return [
+        of_run(
+            row,
+            given,
+            when=for_text(rule, row.scheduled_for, row.business_date),
+            by=here.actor,
+            reason=reason,
+            again=again,
+        )
+        for row in rows
+    ]
+
+
+def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -> tuple[int, list[int]]:
+    """Ask for the rows and say what was answered; return the exit code and the numbers of those that are new."""
     zone = here.zone(rule.tz)  # refused, if it is none, before anything is done
     added = here.store.add(here.request_id(), rows)
     stand: list[Standing | None] = [
@@ -189,14 +230,17 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
         ],
     }
     here.emit(plain, lambda: joined(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
+    new = [answer.id for answer in added if answer.outcome == "added"]
     if None in stand:
         here.remark(here.word("run_again"))
-        return problems.REFUSED
+        return problems.REFUSED, new
     asked = [found for found in stand if found is not None]
     for found in asked:
         remark_standing(here, found)
+    if any(found.ends and found.code == "window_closed" for found in asked):
+        here.remark(here.word("run_outside"))
     here.remark(f"noonmark why r{added[0].id}")
-    return problems.REFUSED if any(found.ends for found in asked) else problems.OK
+    return (problems.REFUSED if any(found.ends for found in asked) else problems.OK), new
 
 
 _HELD = {State.SUCCESS: "held_done", State.FAILED_MANUAL: "held_person"}

@@ -27,6 +27,7 @@ from noonmark.faces.cli.settings import Settings, writes_unicode
 
 if TYPE_CHECKING:
     from noonmark.core.model.rollback import Epoch
+    from noonmark.engine.deeds import Deed
     from noonmark.engine.witnessing import Witness
     from noonmark.explain.processes import Lives
     from noonmark.ports.store import Store
@@ -171,6 +172,19 @@ class Session:
 
         workers = self.store.workers()
         return as_known(workers, processes(workers, self.lives), self.now)
+
+    def remember(self, deeds: Callable[[], Sequence[Deed]]) -> None:
+        """Write down, on this machine, what a person did, so that it can be typed again if the store loses it.
+
+        Args:
+            deeds: says what; it may read the store, and is asked only where something is remembered.
+        """
+        from noonmark.engine.deeds import remember
+        from noonmark.engine.statefolder import root_of
+
+        why = remember(root_of(None), self.store, deeds)
+        if why:
+            self.remark(self.word("deed_forgotten", why=why))
 
     def request_id(self) -> str:
         """Return a new id for one intention."""

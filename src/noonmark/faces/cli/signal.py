@@ -21,6 +21,8 @@ from noonmark.faces.cli.session import Command, session
 @click.pass_context
 def signal(ctx: click.Context, name: str, clear: bool, value: str | None) -> int:
     """Set or clear the flag NAME and wake what waits for it; setting it to what it is changes nothing."""
+    from noonmark.engine.deeds import of_flag
+
     if clear and value is not None:
         raise problems.Trouble("clear_value")
     wanted: Any = None if clear else (True if value is None else read_value("--value", value))
@@ -41,4 +43,5 @@ def signal(ctx: click.Context, name: str, clear: bool, value: str | None) -> int
         state = here.word("flag_cleared" if clear else "flag_set")
         plain = {"v": 1, "flag": name, "set": not clear, "value": wanted, "version": versions[0]}
         here.emit(plain, lambda: here.word("signalled", flag=name, state=state, version=versions[0]))
+        here.remember(lambda: [of_flag(Fact(name=fact, value=wanted, actor=here.actor))])
     return problems.OK

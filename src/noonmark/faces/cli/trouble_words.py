@@ -123,6 +123,10 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("name one rules file", "", "noonmark rules check noonmark.yaml"),
         ("请指明一个规则文件", "", "noonmark rules check noonmark.yaml"),
     ),
+    "rules_action": (
+        ("rules does not know {word!r}", "", "noonmark rules check FILE, show FILE or apply FILE"),
+        ("rules 没有 {word!r} 这个动作", "", "noonmark rules check 文件；或 show、apply"),
+    ),
     "no_file": (
         ("there is no file {path}", "looked in {folder}", "check the name, or write one to start from: noonmark init"),
         ("没有文件 {path}", "查找位置：{folder}", "请检查文件名，或用 noonmark init 生成一个"),
@@ -330,11 +334,11 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
     ),
     "again_reason": (
         (
-            "--again needs --reason",
-            "a second run on purpose is recorded with its reason",
-            'add --reason "why it runs again"',
+            "{option} needs --reason",
+            "what is done on purpose against a rule is recorded with its reason",
+            'add --reason "why it runs all the same"',
         ),
-        ("--again 需要 --reason", "有意重跑会连同原因一起记录", "请加上 --reason “重跑原因”"),
+        ("{option} 需要 --reason", "有意不按规则做的事会连同原因一起记录", "请加上 --reason “原因”"),
     ),
     "no_subject": (
         ("{job} has no such subject", "", "{known}"),

@@ -118,6 +118,11 @@ WORDS: dict[str, tuple[str, str]] = {
         'To run it again on purpose: --again --reason "…"',
         "若确需再跑一次：--again --reason “…”",
     ),
+    "run_outside": (
+        'To run it although the window is over: --again --override window --reason "…"',
+        "若要不受时间窗限制运行：--again --override window --reason “…”",
+    ),
+    "outside_window": ("the window was overridden", "不受时间窗限制"),
     "asked_for": ("r{number} asked for: key {key}", "r{number} 已登记：键 {key}"),
     "run_refused": ("refused: {key} {held}{when} (r{number})", "已拒绝：{key} {held}{when}（r{number}）"),
     "held_done": ("was already done", "已经完成"),

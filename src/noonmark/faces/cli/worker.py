@@ -52,6 +52,13 @@ from noonmark.faces.cli.session import Command, Session, settings_of
     show_envvar=True,
     help="How much to log; info, debug with -v, warning with -q.",
 )
+@click.option(
+    "--keep-good",
+    is_flag=True,
+    envvar="NOONMARK_KEEP_GOOD",
+    show_envvar=True,
+    help="Run the jobs that are right although others in the rules are wrong; each mistake is logged as an ERROR.",
+)
 @click.option("--leash", type=click.IntRange(3), default=None, hidden=True, help="A pipe: stop when it closes.")
 @click.pass_context
 def worker(
@@ -63,6 +70,7 @@ def worker(
     state: str | None,
     log_format: str | None,
     log_level: str | None,
+    keep_good: bool,
     leash: int | None,
 ) -> int:
     """Run the jobs of APP: module:sched, path.py, path.py:sched or noonmark.yaml.
@@ -90,6 +98,7 @@ def worker(
     if leash is not None:
         _stop_when_let_go(leash)
     sched = load_app(app, url=here.settings.url or None)
+    sched.keep_good = sched.keep_good or keep_good
     gc.freeze()  # the app's modules and jobs stay: looking through them for garbage would only make starts late
     try:
         sched.worker(concurrency=concurrency, name=name, grace=grace, state=state).run()

@@ -17,7 +17,7 @@ from noonmark.sim.history import Effect
 
 CAUSES = frozenset({"failed", "lost", "handed_back", "cancelled"})
 """How an attempt may have ended that is followed by another."""
-EVERY = 4
+EVERY = 8
 """Of the plain successes every so manieth is asked for; of everything else each."""
 _PLACE = re.compile(r"\{\w*\}")
 _WORDS: dict[State, frozenset[str]] = {

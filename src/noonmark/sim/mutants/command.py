@@ -10,7 +10,7 @@ import multiprocessing
 from collections.abc import Sequence
 from functools import partial
 
-from noonmark.sim.asking import Team, jobs, processes, stoppable, whole
+from noonmark.sim.asking import Team, in_turn, jobs, processes, stoppable, whole
 from noonmark.sim.mutants.hunt import DRAWN, MUTANTS, SEEDS, Hunt, hunt_at
 
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{'bug':{width}}  found by       in world  breaks", flush=True)
     missed = 0
     with Team(processes(asked.jobs, len(chosen))) as team:
-        for future in [team.submit(partial(hunt_at, seeds=asked.seeds), place) for place in chosen]:
+        for future in in_turn([team.submit(partial(hunt_at, seeds=asked.seeds), place) for place in chosen]):
             result: Hunt = future.result()
             missed += not result.checker
             who = result.checker or "NOBODY"
