@@ -76,7 +76,7 @@ class ChainedStore:
         self._asked_at: Micros = 0
         self._epoch_at: Micros = 0
         self._offset: Micros = 0
-        self._answered: Micros = 0  # store time minus boot clock by the latest answer, never too little
+        self._answered: Micros = 0  # by the latest answer, and never too little
         self._proved_at: Micros = 0
         self._rolled_back = False
         self._recalled = Recalled(self._folder)
@@ -84,6 +84,11 @@ class ChainedStore:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
+
+    @property
+    def store(self) -> str:
+        """Return the id of the store that we have proved ourselves to, "" where none can tell."""
+        return "" if self._witness is None or self._witness.receipt is None else self._witness.receipt.store
 
     @property
     def is_older(self) -> bool:
@@ -233,10 +238,7 @@ class ChainedStore:
         return self._witness.receipt
 
     def _acknowledge(self, link: ChainLink, now: Micros) -> Micros:
-        """The store has this link: remember it (``now`` 0: the store's time is reckoned from its last answer).
-
-        Never too early: what lies before a lost range was not lost.
-        """
+        """The store has this link: remember it (``now`` 0: reckoned, never too early: that would lie before a lost range)."""
         at = now or self._answered + self._boot()
 
         def follow(receipt: Receipt) -> Receipt:
@@ -390,9 +392,6 @@ class ChainedStore:
             return True
         self._asked_at = boot
         now = self._store_now()
-        if now < self._serving.since + self._ttl and receipts.unproved(
-            self._guard.writers(), self._store.workers(), self._serving, now
-        ):
-            return True
-        self._awaits = False
-        return False
+        workers = self._store.workers() if now < self._serving.since + self._ttl else []
+        self._awaits = bool(receipts.unproved(self._guard.writers(), workers, self._serving, now))
+        return self._awaits
