@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -35,20 +36,35 @@ def subjects(job: Job) -> list[tuple[str, dict[str, str]]]:
     Raises:
         ValueError: two subjects with one text, since their rows would be taken for each other.
     """
-    found: dict[str, dict[str, str]] = {}
-    for values in product(*job.each.values()):
-        named = dict(zip(job.each, values, strict=True))
-        text = ",".join(f"{name}={value}" for name, value in named.items())
-        if found.setdefault(text, named) != named:
-            raise ValueError(
-                f"job {job.name}: two subjects are both called {text}; values of each with a comma are ambiguous here"
-            )
-    return list(found.items())
+    return [(text, dict(values)) for text, values in _named(job).items()]
 
 
 def subject_values(job: Job, subject: str) -> dict[str, str]:
     """Return the values behind a subject's text, empty when the rule does not know it."""
-    return dict(subjects(job)).get(subject, {}) if subject and job.each else {}
+    return dict(_named(job).get(subject, {})) if subject and job.each else {}
+
+
+def _named(job: Job) -> Mapping[str, Mapping[str, str]]:
+    try:
+        return _values_of(tuple((name, tuple(values)) for name, values in job.each.items()))
+    except LookupError as error:
+        raise ValueError(
+            f"job {job.name}: two subjects are both called {error.args[0]}; "
+            "values of each with a comma are ambiguous here"
+        ) from None
+
+
+@lru_cache(maxsize=8)
+def _values_of(each: tuple[tuple[str, tuple[str, ...]], ...]) -> Mapping[str, Mapping[str, str]]:
+    """Return the values of each subject by its text; kept, for a moment of ten thousand subjects asks as often."""
+    names = [name for name, _ in each]
+    found: dict[str, Mapping[str, str]] = {}
+    for values in product(*(values for _, values in each)):
+        named = dict(zip(names, values, strict=True))
+        text = ",".join(f"{name}={value}" for name, value in named.items())
+        if found.setdefault(text, named) != named:
+            raise LookupError(text)
+    return found
 
 
 def row_for_moment(

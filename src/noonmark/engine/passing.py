@@ -157,12 +157,10 @@ def next_frontier(
     moment = series.next_moment(job, after)
     if moment is None:
         return ()
-    values = {subject: {}} if worker else dict(series.subjects(job))
-    if subject not in values:
+    values = {} if worker else series.subject_values(job, subject)
+    if not worker and not (values if job.each else not subject):
         return ()
-    new = series.row_for_moment(
-        job, moment, revision=row.revision, subject=subject, params=values[subject], worker=worker
-    )
+    new = series.row_for_moment(job, moment, revision=row.revision, subject=subject, params=values, worker=worker)
     found = free_frontier(store, job, new)
     return () if found is None else (found,)
 

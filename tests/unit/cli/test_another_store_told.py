@@ -106,6 +106,9 @@ def test_why_and_next_say_that_another_store_lay_here_until_a_person_takes_it_aw
         assert "lay here" in said.out + said.err
         assert "先前是另一个存储" in "".join((chinese := noonmark(*words, "--lang", "zh")).out + chinese.err), words
     assert any(told in line for line in json.loads(noonmark("why", "daily", "--json").out)["lines"])
+    assert f"another store lay here then, {told}" in noonmark("verify").out
+    assert json.loads(noonmark("verify", "--json").out)["former_stores"] == [told]
+    assert told in noonmark("ledger", "show").err
     assert noonmark("signal", "noonmark:another-store", "--clear").code == 0
     for words in (("why", "daily"), ("next", "daily"), ("next",), ("doctor",)):
         said = noonmark(*words)

@@ -152,6 +152,19 @@ def test_two_subjects_with_one_text_are_refused() -> None:
         series.subjects(job)
 
 
+def test_the_subjects_of_a_rule_are_worked_out_once_and_nobody_can_change_them_for_others() -> None:
+    job = Job(name="many", trigger=Manual(tz="UTC"), reason="test", each={"n": tuple(map(str, range(500)))})
+    series.subjects(job)
+    before = series._values_of.cache_info().misses
+    for subject, values in series.subjects(job):
+        assert series.subject_values(job, subject) == values
+        series.subject_values(job, subject)["n"] = "changed"
+        values["n"] = "changed"
+    assert series._values_of.cache_info().misses == before
+    assert series.subject_values(job, "n=7") == {"n": "7"}
+    assert series.subject_values(job, "n=500") == {}
+
+
 def test_the_frontier_has_one_row_for_each_subject_with_its_own_key() -> None:
     job = cron_job(each={"channel": ("ops", "sales")}, key="report:{business_date}:{channel}")
     rows = series.frontier_rows(job, at("2026-11-28T00:00:00Z"), revision=7)

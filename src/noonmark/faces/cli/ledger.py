@@ -127,6 +127,8 @@ def _show(here: Session) -> int:
         "deeds": [ledger_deeds.plain(here, each) for each in gone],
     }
     here.emit(plain, lambda: _text(here, found, more, again, gone))
+    if here.told_former is not None and here.told_former.store not in here.former:
+        here.remark_former(here.one_zone or "UTC")  # nobody of this machine remembers it
     return problems.OK
 
 

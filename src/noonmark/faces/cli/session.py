@@ -26,6 +26,7 @@ from noonmark.faces.cli.memories import memories, store_id
 from noonmark.faces.cli.settings import Settings, writes_unicode
 
 if TYPE_CHECKING:
+    from noonmark.core.former import Former
     from noonmark.core.model.rollback import Epoch
     from noonmark.engine.deeds import Deed
     from noonmark.engine.witnessing import Witness
@@ -209,11 +210,17 @@ class Session:
 
     def remark_former(self, zone: str) -> None:
         """Say on stderr that another store lay here before this one, until a person takes that away."""
-        from noonmark.core import former
         from noonmark.explain.fragments import former_lines
 
-        for line in former_lines(former.former_of(self.store.facts([former.FACT])[former.FACT]), self.voice(zone)):
+        for line in former_lines(self.told_former, self.voice(zone)):
             self.remark(line)
+
+    @cached_property
+    def told_former(self) -> Former | None:
+        """Return the store that lay here before, as this one was told."""
+        from noonmark.core import former
+
+        return former.former_of(self.store.facts([former.FACT])[former.FACT])
 
     def remark(self, text: str) -> None:
         """Print a remark to stderr, unless asked to be quiet."""

@@ -54,7 +54,8 @@ def verify(ctx: click.Context, since: str, until: str | None, job: str | None) -
             )
         except TooMany as error:
             raise problems.Trouble("too_many", job=str(error)) from None
-        report = replace(report, former=here.former)
+        told = [here.told_former.store] if here.told_former is not None else []
+        report = replace(report, former=tuple(dict.fromkeys((*here.former, *told))))
         if any(not setback.is_over for setback in report.setbacks):
             from noonmark.engine.mending import epochs
 
