@@ -106,7 +106,9 @@ def test_a_worker_puts_in_force_again_what_the_store_lost_of_its_own_and_says_so
     assert "the rule of tick" in told.text
 
 
-@pytest.mark.parametrize("is_lost", [False, True], ids=["what both declared survived", "what the newer one declared is lost"])
+@pytest.mark.parametrize(
+    "is_lost", [False, True], ids=["what both declared survived", "what the newer one declared is lost"]
+)
 def test_of_two_versions_that_live_side_by_side_the_newer_ones_rule_stays_in_force_however_often_the_store_goes_back(
     make_world: MakeWorld, is_lost: bool
 ) -> None:
