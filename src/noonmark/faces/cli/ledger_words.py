@@ -95,8 +95,8 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
     ),
     "ledger_rules": (
         (
-            "Rules put in force or ended since it was found (revision), by workers that declared again what was lost, or by\n"
-            "people: {jobs}. What is in force: noonmark show {first}"
+            "Rules put in force or ended since it was found (revision), by workers that declared again what was lost or\n"
+            "by people: {jobs}. What is in force: noonmark show {first}"
         ),
         (
             "发现以来生效或被终止的规则（修订号），出于 worker 重新声明丢失的部分，或出于人：{jobs}。\n"
