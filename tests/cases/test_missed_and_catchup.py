@@ -6,6 +6,7 @@ Each test is one kind of fault from public trackers, in its smallest form; the n
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -210,3 +211,35 @@ def test_a_pause_that_ends_while_nobody_was_awake_is_remembered(make_world: Make
     world.advance("1m")
     assert ran(world) == []
     assert row_for(world, "2026-11-28T01:30:00Z").verdict == "skip_paused"
+
+
+@pytest.mark.parametrize("overlap", [None, "allow"])
+def test_with_all_every_missed_round_runs_however_long_each_takes(any_world: MakeWorld, overlap: str | None) -> None:
+    job = cron_job("0 2 * * *", catch_up=CatchUp(missed="all", max_delay=240 * HOUR), overlap=overlap)
+    world = any_world(replicas=2, start=instant("2026-11-25T12:00:00Z"))
+    world.job(job, sleeping(world, "run", "2m"))
+    world.advance("1s")
+    for number in (0, 1):
+        world.kill(number)
+    world.clock.advance(instant("2026-11-29T12:00:00Z") - world.now)
+    for number in (0, 1):
+        world.restart(number)
+    world.advance("10m")
+
+    assert ran(world) == [instant(f"2026-11-{day}T02:00:00Z") for day in (26, 27, 28, 29)]
+    begun = [row.first_started_at or 0 for row in world.rows("job") if not row.frontier]
+    assert begun == sorted(begun), "oldest first"
+    apart = min(later - earlier for earlier, later in pairwise(begun))
+    assert (apart >= 2 * MINUTE - SECOND) is (overlap is None), "one after another, unless rounds may overlap"
+
+
+def test_with_all_a_round_that_waits_past_its_limit_is_missed_and_told(make_world: MakeWorld) -> None:
+    world = make_world(replicas=1, start=instant("2026-11-28T09:59:00Z"))
+    job = cron_job("*/10 * * * *", catch_up=CatchUp(missed="all", max_delay=15 * MINUTE), timeout=2 * HOUR)
+    world.job(job, sleeping(world, "run", "40m"))
+    to(world, "2026-11-28T10:41:00Z")
+    assert row_for(world, "2026-11-28T10:00:00Z").state is State.SUCCESS
+    assert {row_for(world, f"2026-11-28T10:{minute}:00Z").code for minute in (10, 20)} == {"limit_passed"}
+    assert [alert.level for alert in world.store.tallies().open_alerts] == [3], "never silent"
+    assert row_for(world, "2026-11-28T10:30:00Z").state is State.RUNNING, "the oldest that is still in time"
+    assert row_for(world, "2026-11-28T10:40:00Z").code == "slot_wait"

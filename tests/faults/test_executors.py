@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from noonmark.core import reasons
 from noonmark.core.model import SECOND, Job, Manual, Occurrence, Origin, Query, Retry, State
 from noonmark.core.series import row_for_call
 from noonmark.engine.activate import declare
@@ -159,6 +160,19 @@ def test_a_hanging_thread_is_told_and_given_up_at_its_timeout(bench: Bench) -> N
     row = bench.run(hang, timeout=SECOND)
     assert (row.state, row.code) == (State.FAILED_MANUAL, "timed_out")
     assert told.wait(5), "the thread was not told"
+
+
+def test_a_thread_that_does_not_stop_is_told_to_be_running_still(bench: Bench) -> None:
+    end = threading.Event()
+    try:
+        row = bench.run(lambda: end.wait(30), timeout=SECOND)
+    finally:
+        end.set()
+    assert (row.state, row.code) == (State.FAILED_MANUAL, "timed_out_running")
+    said = reasons.sentence(row.code, json.loads(row.detail))
+    assert said.startswith(
+        "It took longer than its timeout of 1 s and did not stop when told to: it may still be running"
+    )
 
 
 def test_a_command_knows_its_run_and_its_output_is_kept(bench: Bench) -> None:

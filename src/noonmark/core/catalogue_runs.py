@@ -69,6 +69,19 @@ ENDED: tuple[Reason, ...] = (
         level=3,
     ),
     reason(
+        "timed_out_running",
+        (
+            "It took longer than [its timeout of {timeout:length}]|[its timeout] and did not stop when told to: it may "
+            "still be running, and what it writes here is refused; a person is needed."
+        ),
+        "运行超过[时限 {timeout:length}]|[时限]，要求停止后仍未停止：它可能还在运行，其写入会被拒绝；需要人工处理。",
+        (
+            "Let it look at ctx.lost, or give it isolation: process, so that it can be killed; then: noonmark retry RUN",
+            "让它检查 ctx.lost，或设 isolation: process 以便终止；然后 noonmark retry RUN",
+        ),
+        level=3,
+    ),
+    reason(
         "payload_too_large",
         "What it was given or returned is too large to be stored[: {size:bytes}][, at most {limit:bytes}].",
         "参数或结果过大，无法保存[：{size:bytes}][，上限 {limit:bytes}]。",

@@ -194,7 +194,8 @@ def overlap(look: Look) -> Answer:
     if not occupant or occupant["occurrence_id"] == row.id:
         return passes(wanted, "nobody")
     seen, detail = f"r{occupant['occurrence_id']}", {"occupant": occupant["occurrence_id"]}
-    if look.has_begun:  # it gave its slot up when it failed for good, or the rule had none then; it waits its turn
+    # It gave its slot up when it failed for good, or the rule had none then; or every round must run: it waits its turn.
+    if look.has_begun or job.queues_rounds:
         until = look.now + min(job.catch_up.recheck, SLOT_RECHECK)
         return waits("slot_wait", detail, wanted=wanted, seen=seen, until=until, facts=(fact,))
     return skips("slot_taken", detail, wanted=wanted, seen=seen)

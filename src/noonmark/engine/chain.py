@@ -238,7 +238,7 @@ class ChainedStore:
         return self._witness.receipt
 
     def _acknowledge(self, link: ChainLink, now: Micros) -> Micros:
-        """The store has this link: remember it (``now`` 0: reckoned, never too early: that would lie before a lost range)."""
+        """The store has this link: remember it (``now`` 0: reckoned, and never too early to lie in a lost range)."""
         at = now or self._answered + self._boot()
 
         def follow(receipt: Receipt) -> Receipt:

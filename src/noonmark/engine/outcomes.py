@@ -124,6 +124,8 @@ def _failure(finish: Finish, clocked: Clocked) -> Settlement:
     )
     if run.effects and finish.retryable:
         code = "effects_started"
+    if code == "timed_out" and run.abandoned:
+        code = "timed_out_running"
     if outcome.event is Event.FAIL_RETRY or not code:
         code = outcome.code
     detail: dict[str, Any] = {**outcome.detail, **finish.detail}

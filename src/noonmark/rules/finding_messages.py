@@ -81,4 +81,12 @@ FINDING_MESSAGES: dict[str, Message] = {
         "等待的是同一日期的成功，两者可能不同",
         "请用同一时区，或用 date: 写明日期",
     ),
+    "rounds_skipped": Message(
+        "with missed: all every round is to run, and overlap: skip leaves out those that fall due while one runs",
+        "after an absence that is all but the oldest",
+        "leave overlap out (they wait for each other), or write overlap: allow",
+        "missed: all 表示每一轮都要运行，而 overlap: skip 会跳过运行期间到期的轮次",
+        "停机之后会只剩最早的一轮",
+        "请去掉 overlap（各轮依次等待），或写 overlap: allow",
+    ),
 }

@@ -55,6 +55,8 @@ def _of_job(job: Job, handlers: Collection[str] | None) -> list[tuple[tuple[str 
     found.extend(_of_time(job))
     found.extend((("schedule", "cron"), "cron_reading", {"error": warning}) for warning in _readings(job))
     found.extend(_never_or_late(job))
+    if job.is_series and job.overlap == "skip" and job.catch_up.missed == "all":
+        found.append((("overlap",), "rounds_skipped", {}))
     meeting = _same_key(job)
     if meeting is not None:
         found.append((("key",), "key_same_twice", meeting))

@@ -56,7 +56,7 @@ CONTRACT = (
     "ready started job_paused waiting_for_resume weekend weekend_wait window_not_open window_closed limit_passed "
     "key_held flag_missing dependency_missing slot_taken slot_wait superseded missed_skipped range_superseded "
     "revision_superseded handler_missing rule_unreadable succeeded failed_retry failed_final not_retryable "
-    "timed_out lost taken_over holder_alive poison lost_manual handed_back cancelled cancel_requested "
+    "timed_out timed_out_running lost taken_over holder_alive poison lost_manual handed_back cancelled cancel_requested "
     "cancelled_before_create worker_gone retried marked_done marked_skip marked_handled result_not_stored "
     "effects_started effect_unknown payload_too_large start_failed job_ended"
 )
@@ -234,7 +234,10 @@ def test_a_code_of_a_newer_version_is_told_by_its_name() -> None:
 
 
 def test_what_needs_a_person_is_urgent_and_what_is_ordinary_is_silent() -> None:
-    urgent = "window_closed limit_passed failed_final not_retryable timed_out poison lost_manual effect_unknown"
+    urgent = (
+        "window_closed limit_passed failed_final not_retryable timed_out timed_out_running poison lost_manual "
+        "effect_unknown"
+    )
     assert {reasons.level(code) for code in urgent.split()} == {3}
     ordinary = ("ready", "succeeded", "weekend", "key_held", "superseded", "taken_over", *(act.code for act in ACTS))
     assert {reasons.level(code) for code in ordinary} == {0}

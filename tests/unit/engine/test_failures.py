@@ -179,7 +179,7 @@ def test_a_job_that_ignores_its_timeout_is_given_up_and_its_late_end_changes_not
 
     id_ = later(world, stubborn, timeout=10 * SECOND, retry=Retry(max=0))
     world.advance("30s")
-    assert (world.row(id_).state, world.row(id_).code) == (State.FAILED_MANUAL, "timed_out")
+    assert (world.row(id_).state, world.row(id_).code) == (State.FAILED_MANUAL, "timed_out_running")
 
     world.advance("60s")
     assert world.row(id_).state is State.FAILED_MANUAL

@@ -45,6 +45,7 @@ def found(fields: str) -> list[Problem]:
             21,
             "waits 12 h",
         ),
+        ("overlap: skip\nevery: 1h\ncatch_up: {missed: all}", "rounds_skipped", 14, "leave overlap out"),
         ('key: "d:{date}"\nat: ["2027-01-04T09:00", "2027-01-04T10:00"]\ntz: UTC', "key_same_twice", 10, "2027-01-04"),
     ],
 )
@@ -66,6 +67,7 @@ def test_what_may_not_be_meant_is_found_where_it_is_written(fields: str, code: s
         'key: "d:{params.n}"\nmanual: true',
         'cron: "0 9 ? * THU"\ntz: UTC',
         "every: 1d",
+        "every: 1h\ncatch_up: {missed: all}",
         'guardrails: {allow_weekend: false}\ncron: "0 9 * * *"\ntz: UTC',
         'window: {start: "09:00", end: "17:00"}\ncron: "0 */3 * * *"\ntz: UTC',
         'window: {start: "22:00", end: "02:00", crosses_midnight: true}\ncron: "30 1 * * *"\ntz: UTC',

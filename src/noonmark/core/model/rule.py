@@ -142,7 +142,8 @@ class Job:
 
     ``run`` is ``module:function`` text or, with ``command``, an argument list.  ``each`` names the subjects: one
     occurrence per value and moment.  ``params`` are passed to every run and known to the key template.
-    ``overlap`` None means: ``skip`` for schedules, ``allow`` for events and manual jobs.
+    ``overlap`` None means: ``skip`` for schedules, ``allow`` for events and manual jobs; with ``missed: all`` the rounds of
+    a schedule wait for each other (``queues_rounds``).
     """
 
     name: str
@@ -185,6 +186,11 @@ class Job:
     def skips_overlap(self) -> bool:
         """True when at most one occurrence per subject may be in progress."""
         return (self.overlap or ("skip" if self.is_series else "allow")) == "skip"
+
+    @property
+    def queues_rounds(self) -> bool:
+        """True when a round waits until the one before it is over instead of being skipped: every one must run."""
+        return self.overlap is None and self.is_series and self.catch_up.missed == "all"
 
     @property
     def waits_for_lock(self) -> bool:

@@ -153,7 +153,7 @@ def _running(job: Job, lang: str) -> list[Field]:
     tries = say("retry_never", lang)
     if retry.max:
         tries = say("retry_times", lang, max=retry.max, waits=shown, jitter=Voice(lang=lang).length(retry.jitter))
-    overlap = "skip" if job.skips_overlap else "allow"
+    overlap = "queue" if job.queues_rounds else "skip" if job.skips_overlap else "allow"
     isolation = f"isolation_{job.isolation or ('command' if job.command else 'none')}"
     runs = " ".join(redacted_value(job.command)) if job.command else (job.run or say("by_name", lang))
     params = json.dumps(redacted_value(job.params), ensure_ascii=False) if job.params else say("none", lang)

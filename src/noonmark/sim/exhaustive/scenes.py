@@ -236,7 +236,7 @@ SCENES: Final = (
     Scene(
         name="overlap",
         about="a series whose second moment comes while the first is in progress, one at a time",
-        jobs=(_job(trigger=_at(5, 10), catch_up=CatchUp(missed="all", max_delay=3 * MINUTE)),),
+        jobs=(_job(trigger=_at(5, 10), overlap="skip", catch_up=CatchUp(missed="all", max_delay=3 * MINUTE)),),
         faults={"crash": 1, "fail": 1},
         depth=13,
         small=8,
