@@ -30,6 +30,10 @@ AGAIN = (
     "To run it again on purpose: noonmark run JOB --again --reason WHY",
     "若确需再跑一次：noonmark run JOB --again --reason 原因",
 )
+ALL_THE_SAME = (
+    "To run it all the same: noonmark run JOB --reason WHY",
+    "若仍要运行：noonmark run JOB --reason 原因",
+)
 LATE = (
     "To run it all the same, while today's window is open: noonmark retry RUN; to allow more: catch_up.max_delay",
     "若仍要运行，在今天的窗口内执行 noonmark retry RUN；或放宽 catch_up.max_delay",
@@ -150,8 +154,8 @@ WAITING: tuple[Reason, ...] = (
     ),
     reason(
         "handler_missing",
-        "No worker that is awake has the code for [job {job}]|[this job]; it is kept until one does.",
-        "在线的 worker 都没有[任务 {job} ]|[该任务]的代码；会保留到有为止。",
+        "No worker that is awake has the code for [job {job}]|[this job][: {error}]; it is kept until one does.",
+        "在线的 worker 都没有[任务 {job} ]|[该任务]的代码[：{error}]；会保留到有为止。",
         (
             "Start a worker with the module that declares it, or cancel what is left: noonmark cancel RUN",
             "启动包含该任务代码的 worker，或取消余下的：noonmark cancel RUN",
@@ -278,7 +282,7 @@ NOT_RUN: tuple[Reason, ...] = (
         "cancelled",
         "It was cancelled[ by {by}][: {reason}].",
         "已[由 {by} ]取消[：{reason}]。",
-        AGAIN,
+        ALL_THE_SAME,
     ),
     reason(
         "cancel_requested",
@@ -290,6 +294,6 @@ NOT_RUN: tuple[Reason, ...] = (
         "cancelled_before_create",
         "It was cancelled[ by {by}] before it was asked for[: {reason}]; the key is held so that it does not run.",
         "在创建之前就已[由 {by} ]取消[：{reason}]；键被占住，因此不会运行。",
-        AGAIN,
+        ALL_THE_SAME,
     ),
 )

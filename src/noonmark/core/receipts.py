@@ -129,7 +129,8 @@ def judge(claim: Claim, known: Known, identity: str, now: Micros) -> Judged:
         seq, hash_, at = max(seq, receipt.seq), _rebased(receipt, newest), now
     writer = Writer(
         id=claim.writer,
-        worker=claim.worker,
+        # Who asked about another store goes on here under another name, so this one is never waited for.
+        worker="" if outcome == "other" else claim.worker,
         seq=seq,
         hash=hash_,
         at=at,

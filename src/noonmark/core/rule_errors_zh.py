@@ -46,6 +46,14 @@ RULE_ERRORS: tuple[tuple[str, str], ...] = (
         r"\1 是 \2，不能放进键；请传文本或数字",
     ),
     # values
+    (r"every start would be too late; missed: skip runs nothing late", "每次启动都会算太晚；不想补跑请用 missed: skip"),
+    (r"Input should be (?:less|greater) than(?: or equal to)? (-?[\d.]+)", r"界限是 \1"),
+    (r"Input should be a finite number", "应为有限的数"),
+    (r"String should have at least (\d+) characters?", r"文本至少要有 \1 个字符"),
+    (r"Out of range float values are not JSON compliant.*", "JSON 中没有无穷大和 nan"),
+    (r"Invalid isoformat string: (.+)", r"不是 ISO 时间：\1"),
+    (r"day is out of range for month", "该月没有这一天"),
+    (r"(hour|minute|second|month) must be in (\d+)\.\.(\d+)", r"\1 应在 \2 到 \3 之间"),
     (
         r'catch_up\.missed "(.*)" is unknown; write skip, latest or all',
         r"未知的 catch_up.missed “\1”；请写 skip、latest 或 all",

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
@@ -33,6 +33,7 @@ from noonmark.core.model import (
     Query,
     Verdict,
 )
+from noonmark.core.returned import replaced
 from noonmark.core.series import frontier_rows, subjects
 from noonmark.engine.leaving import Left, left_behind
 from noonmark.engine.passing import moved_on, next_frontier
@@ -41,6 +42,8 @@ from noonmark.ports.store import Store
 BATCH = 500
 _T = TypeVar("_T")
 _ROUNDS = 5
+_TOLD = 20
+"""Most replaced rules that a log names."""
 EACH_WORKER = '"each_worker"'  # as a stored rule says it
 _LOG = logging.getLogger("noonmark.engine")
 
@@ -56,11 +59,47 @@ def declare(store: Store, jobs: Iterable[Job], *, actor: str) -> list[JobRow]:
         The job rows as they are now.  Where another process changed a rule at the same moment we read again and declare
         again, five times at most; after that its rule stands.
     """
-    return [row for row, _ in put_in_force(store, jobs, actor=actor)]
+    return [row for row, _ in _put_in_force(store, jobs, actor=actor)[0]]
 
 
 def put_in_force(store: Store, jobs: Iterable[Job], *, actor: str) -> list[tuple[JobRow, bool]]:
-    """Put declared rules in force, and say of each whether it is (False: the rule of another process stands)."""
+    """Put a worker's rules in force, and say of each whether it is (False: the rule of another process stands).
+
+    A rule whose place one of them took is named in the log: who changes code is there when he does, but who starts older
+    code by mistake is not.
+    """
+    stands, before = _put_in_force(store, jobs, actor=actor)
+    changed = {row.name for row, is_ours in stands if is_ours and before.get(row.name, row.revision) < row.revision}
+    if changed:
+        _tell_replaced(store, changed)
+    return stands
+
+
+def _tell_replaced(store: Store, names: Collection[str]) -> None:
+    found = [each for name, each in replaced(store.tallies(revisions=True).revisions).items() if name in names]
+    for each in found[:_TOLD]:
+        old, new = each.before, each.now
+        if not old.rule:
+            _LOG.warning(
+                "job %s was ended (revision %d by %s) and is in force again as this worker declares it, now revision %d",
+                new.name, old.revision, old.by or "?", new.revision,
+            )  # fmt: skip
+        elif each.as_in:
+            _LOG.warning(
+                "rule of %s replaced: revision %d by %s, now revision %d, which says what revision %d said; "
+                "is older code still being started?",
+                new.name, old.revision, old.by or "?", new.revision, each.as_in,
+            )  # fmt: skip
+        else:
+            _LOG.info("rule of %s replaced: revision %d by %s, now revision %d", new.name, old.revision, old.by or "?",
+                      new.revision)  # fmt: skip
+    if len(found) > _TOLD:
+        _LOG.info("%d more rules replaced", len(found) - _TOLD)
+
+
+def _put_in_force(store: Store, jobs: Iterable[Job], *, actor: str) -> tuple[list[tuple[JobRow, bool]], dict[str, int]]:
+    """Do as ``put_in_force`` says; return with it the revisions that were in force before."""
+    before: dict[str, int] = {}
     wanted = {job.name: job for job in jobs}
     digests = {name: digest(job) for name, job in wanted.items()}
     rows: dict[str, JobRow] = {}
@@ -68,6 +107,7 @@ def put_in_force(store: Store, jobs: Iterable[Job], *, actor: str) -> list[tuple
     while rounds < _ROUNDS:
         names = None if len(wanted) > BATCH else list(wanted)
         rows = {row.name: row for row in store.jobs(names) if row.name in wanted}
+        before = before or {name: row.revision for name, row in rows.items()}
         changed = [job for name, job in wanted.items() if name not in rows or rows[name].digest != digests[name]]
         if not changed:
             break
@@ -91,7 +131,7 @@ def put_in_force(store: Store, jobs: Iterable[Job], *, actor: str) -> list[tuple
         stands.append((row, is_ours))
         if not is_ours:
             _LOG.warning("job %s: another process keeps changing the rule; revision %d stands", name, row.revision)
-    return stands
+    return stands, before
 
 
 def declarations_lost(store: Store, jobs: Iterable[Job], revisions: Mapping[str, int]) -> list[Job]:

@@ -9,7 +9,6 @@ and what becomes of it by the engine.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -17,7 +16,9 @@ from typing import Any, cast
 from noonmark.core import receipts, rollback
 from noonmark.core.model import SECOND, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo, changed
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Receipt, Serving
+from noonmark.engine import findings
 from noonmark.engine.endings import endings
+from noonmark.engine.former import Former
 from noonmark.engine.places import place_of
 from noonmark.engine.recalled import Recalled
 from noonmark.engine.statefolder import StateFolder, Witness
@@ -28,7 +29,6 @@ ASK_AGAIN: Micros = SECOND // 10
 """While others are waited for: how often they are asked about."""
 PROOFS_BORNE = 5
 SENT_REMEMBERED = 64
-_LOG = logging.getLogger("noonmark.engine")
 
 
 class ChainedStore:
@@ -69,6 +69,7 @@ class ChainedStore:
         self._memory = threading.Lock()  # held while the receipt is changed, never while the store is asked
         self._witness: Witness | None = None
         self._asking: Witness | None = None  # opened, and the store has not answered it yet
+        self._former = Former()
         self._before = ""  # the store that lay here before this one, until this one has heard of it
         self._identity = ""
         self._serving: Serving | None = None
@@ -138,9 +139,13 @@ class ChainedStore:
 
     def close_memory(self) -> None:
         """Let another process be this writer."""
-        for witness in (self._asking, self._witness):
-            if witness is not None:
-                witness.close()
+        for memory in (self._asking, self._witness, self._former):
+            if memory is not None:
+                memory.close()
+
+    def remember_former(self, runs: Sequence[tuple[Occurrence, int]]) -> None:
+        """Write down that these rows of the store that lay here before ran to a success, by fence."""
+        self._former.record(runs, self._store_now())
 
     # -- the verbs that go with a link ------------------------------------------------------------
 
@@ -286,7 +291,10 @@ class ChainedStore:
             began = self._boot()
             asked, proof = self._ask(witness)
             if proof.outcome == "other":  # another store lies at the address: what we know is about the one before
-                witness.close()
+                if witness is self._witness:
+                    self._former.keep(witness)  # runs of it may end well yet
+                else:
+                    witness.close()
                 witness = self._asking = self._forget()
                 began = self._boot()
                 asked, proof = self._ask(witness)
@@ -313,12 +321,7 @@ class ChainedStore:
         self._sent.clear()
         witness = self._remember(before)
         self._is_another = True
-        _LOG.error(
-            "another store lies at %s than the one that this worker knew (%s): what that one held is not here (occurrences, "
-            "pauses, flags, outcomes); runs under way are stopped, and the jobs are declared anew.  See: noonmark doctor",
-            place_of(self._store),
-            before,
-        )
+        findings.tell_another(place_of(self._store), before)
         return witness
 
     def _remember(self, told: str = "") -> Witness:
@@ -326,17 +329,10 @@ class ChainedStore:
         before = self._folder.was_elsewhere(place, store)
         self._before = before or told or self._before
         if before and not told:
-            _LOG.warning(
-                "another store lies at %s than the one that the workers of this host knew (%s); what that one held, and "
-                "what was done there, is not known here",
-                place,
-                before,
-            )
+            findings.tell_elsewhere(place, before)
         witness = self._folder.open(store, self._worker)
         if witness.is_blind:
-            _LOG.info(
-                "this worker is blind: after a restart it cannot prove what the store held (%s)", witness.why_blind
-            )
+            findings.tell_blind(witness.why_blind)
         return witness
 
     def _ask(self, witness: Witness) -> tuple[Receipt | None, Proof]:
@@ -377,11 +373,7 @@ class ChainedStore:
             return
         self._rolled_back = True
         self._epoch_at = next((epoch.detected_at for epoch in proof.epochs if epoch.number == number), proof.now)
-        _LOG.error(
-            "%s",
-            f"the store lost what it had acknowledged to {writer} (rollback {number}); what may have run in what it lost "
-            "is held for a person: noonmark ledger show",
-        )
+        findings.tell_lost(writer, number)
 
     def _waits(self) -> bool:
         """True while a writer that was heard of until the server changed has not proved itself before the new one."""

@@ -23,6 +23,14 @@ _OUTCOMES = {
 }
 
 
+def ending(row: Occurrence, outcome: str, fence: int) -> Ending:
+    """Return how one run ended."""
+    return (
+        row.id, row.job, row.subject, row.identity, row.key, row.scheduled_for, row.business_date, row.origin, outcome,
+        fence,
+    )  # fmt: skip
+
+
 def endings(
     items: Sequence[Settlement],
     answers: Sequence[Settled],
@@ -43,10 +51,7 @@ def endings(
         row = row_of(item.occurrence_id) if outcome is not None else None
         if row is None or outcome is None:
             continue
-        said: Ending = (
-            row.id, row.job, row.subject, row.identity, row.key, row.scheduled_for, row.business_date, row.origin,
-            outcome, item.fence,
-        )  # fmt: skip
+        said = ending(row, outcome, item.fence)
         if answer.outcome == "applied":
             applied.append(said)
         elif answer.outcome == "stale" and row.started_at is not None and row.started_at < rolled_back_at:

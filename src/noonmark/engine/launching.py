@@ -99,7 +99,8 @@ class Launcher:
             await self._hand_back([run.row for run in late], self._now(), "handed_back")
 
     async def _hand_back(self, rows: Sequence[Occurrence], due_at: Micros, code: str) -> None:
-        items = [handed_back(row, due_at, code) for row in rows]
+        missing = code == "handler_missing"
+        items = [handed_back(row, due_at, code, self._rules.missing(row.job) if missing else {}) for row in rows]
         await self._gate.call(self._store.settle, secrets.token_hex(8), self._worker, items)
 
     def _begin(self, runs: Sequence[Run]) -> None:

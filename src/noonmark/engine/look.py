@@ -261,7 +261,7 @@ class Looker:
         assert case.job is not None
         if decision.event in STARTS and case.handler is None:
             recheck = HANDED_ON_RECHECK if case.row.job in self._elsewhere else aside.NO_HANDLER_RECHECK
-            return aside.parked(decision, "handler_missing", {"job": case.row.job}, self._now() + recheck)
+            return aside.parked(decision, "handler_missing", self._rules.missing(case.row.job), self._now() + recheck)
         if decision.event is Event.SKIP and next_state(case.row.state, Event.SKIP) is None:
             # A started occurrence is wanted whatever the calendar says now: it waits instead of vanishing.
             code = "waiting_for_resume" if decision.code == "job_paused" else decision.code

@@ -340,12 +340,23 @@ class Engine:
                     self._pace.wake()  # slots are free before the outcomes are stored: take and settle overlap
                 if await self._record([finish for finish in ours if not finish.run.foreign]):
                     self._pace.wake()  # something of ours became due earlier than the loop knows
-                with self.book.reporting(finish.run for finish in late):
-                    await self._record(late)
+                await self._record_late(late)
+                await self._write_down_former([*ours, *late])
                 for finish in ours:
                     self.book.drop(finish.run)
                     if finish.run.hold is not None:
                         self.locks.free(finish.run.hold)
+
+    async def _record_late(self, late: Sequence[Finish]) -> None:
+        late = [finish for finish in late if not finish.run.foreign]
+        with self.book.reporting(finish.run for finish in late):
+            await self._record(late)
+
+    async def _write_down_former(self, finished: Sequence[Finish]) -> None:
+        """What was done for a store that lies there no more is known to its journal, and to nothing else."""
+        runs = [finish.run for finish in finished if finish.run.foreign and finish.is_success]
+        if runs:
+            await self._gate.call(self.chain.remember_former, [(run.row, run.fence) for run in runs])
 
     async def _record(self, finished: Sequence[Finish]) -> bool:
         """A fault of ours costs these outcomes (their leases lapse, and they are tried again), never the worker."""

@@ -34,6 +34,7 @@ class Rules:
         self._upstream: frozenset[str] = frozenset()
         self._own: tuple[str, ...] = ()
         self._told: set[str] = set()  # jobs whose command was refused, each said once
+        self._unusable: dict[str, str] = {}  # jobs whose function cannot be had -> why, each said once
         self.version = -1
         self.lost_until: Micros = 0
         """End of the latest range that the store lost (``core.rollback``), 0 = none: only earlier rows ask for the fact."""
@@ -113,13 +114,22 @@ class Rules:
         try:
             handler = self._registry.handler(job.name)
         except Exception as error:
-            _LOG.error("job %s cannot be run here: %s: %s", job.name, type(error).__name__, error)
+            said = f"{type(error).__name__}: {error}"[:300]
+            if self._unusable.get(job.name) != said:
+                self._unusable[job.name] = said
+                _LOG.error("job %s cannot be run here: %s", job.name, said)
             return None
+        self._unusable.pop(job.name, None)
         if not self._is_declared(job):
             return None
         if job.isolation == "process" and handler.kind in ("async", "sync"):
             return replace(handler, job=job, kind="process")
         return handler
+
+    def missing(self, name: str) -> dict[str, str]:
+        """Return what is said of a job that cannot be run here: its name and, where it is declared here, the error."""
+        error = self._unusable.get(name)
+        return {"job": name} if error is None else {"job": name, "error": error}
 
     def _is_declared(self, job: Job) -> bool:
         """False where the stored rule names a command that this process does not declare: it waits for one that does."""

@@ -117,10 +117,14 @@ class Finish:
         self.detail = {name: storable(said) if isinstance(said, str) else said for name, said in (detail or {}).items()}
 
     @property
+    def is_success(self) -> bool:
+        """True where the work was done; what a job returns after it noticed that it must stop is no success."""
+        return self.ok and not self.run.saw_stop
+
+    @property
     def is_late_success(self) -> bool:
         """True for the success of a run that lost its lease and was given up: nothing is on record of how it ended."""
-        run = self.run
-        return self.ok and run.abandoned and run.stop_reason == "lost" and not (run.saw_stop or run.foreign)
+        return self.is_success and self.run.abandoned and self.run.stop_reason == "lost"
 
 
 def succeeded(run: Run, value: Any) -> Finish:

@@ -5,7 +5,8 @@ Rule of the file: pure bookkeeping; who has no handler for a row gives it back, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 
 from noonmark.core.model import Event, Job, Micros, Occurrence, Settlement
 from noonmark.engine.registry import Handler
@@ -46,6 +47,9 @@ def started(
     return runs, orphans, ran
 
 
-def handed_back(row: Occurrence, due_at: Micros, code: str) -> Settlement:
-    """Return what gives a started row back, due at ``due_at`` by the store's time."""
-    return Settlement(occurrence_id=row.id, fence=row.fence, event=Event.HAND_BACK, due_at=due_at, code=code)
+def handed_back(row: Occurrence, due_at: Micros, code: str, detail: Mapping[str, str]) -> Settlement:
+    """Return what gives a started row back, due at ``due_at`` by the store's time; ``detail``: what its reason says."""
+    said = json.dumps(dict(detail), ensure_ascii=False)
+    return Settlement(
+        occurrence_id=row.id, fence=row.fence, event=Event.HAND_BACK, due_at=due_at, code=code, detail=said
+    )

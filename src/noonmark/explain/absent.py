@@ -10,6 +10,7 @@ from noonmark.core.model import Job, JobRow, Micros, Occurrence, Query, WorkerIn
 from noonmark.core.values import dataclass
 from noonmark.explain.awake import asleep_at, awake_spans
 from noonmark.explain.describe import trigger_text
+from noonmark.explain.ended import JobEnd, end_of
 from noonmark.explain.explanation import Telling
 from noonmark.explain.find import Asked, Found, read_rule
 from noonmark.explain.outages import away_between, outages
@@ -35,6 +36,14 @@ def absence(store: Store, found: Found, asked: Asked, workers: tuple[WorkerInfo,
         said: str = voice.say("before_rule", at=shown, job=found.name, effective=voice.day_and_clock(first))
         return Absence(
             telling=Telling(sentence=said, code="before_rule", outcome="skipped"), at=asked.start, job=found.job
+        )
+    over = _end_at(store, revisions, asked.end - 1)
+    if over is not None:
+        said = voice.say("after_job_ended", shown=shown, job=found.name, **over.told(voice))
+        return Absence(
+            telling=Telling(sentence=said, code="job_ended", outcome="skipped", remedy=voice.say("do_declare")),
+            at=asked.start,
+            job=found.job,
         )
     job = _rule_at(revisions, asked.end - 1) or found.job
     if job is None:
@@ -130,6 +139,12 @@ def _rule_at(revisions: tuple[JobRow, ...], moment: Micros) -> Job | None:
     """Return the rule in force for a moment: a revision counts for what is scheduled after it took effect."""
     in_force = [row for row in revisions if row.effective_at < moment]
     return read_rule(in_force[-1]) if in_force else None
+
+
+def _end_at(store: Store, revisions: tuple[JobRow, ...], moment: Micros) -> JobEnd | None:
+    """Return the end of the job, where no rule of it was in force for a moment."""
+    in_force = [row for row in revisions if row.effective_at < moment]
+    return end_of(store, in_force[-1]) if in_force else None
 
 
 def _open_frontier(store: Store, job: Job, before: Micros) -> Occurrence | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from noonmark.core import phrasing, times
+from noonmark.core.cronfields import ALIASES
 from noonmark.core.model import At, Cron, Every, FlagSet, Job, Manual, OnEvent, Trigger, Window
 
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -58,7 +59,8 @@ def trigger_source(trigger: Trigger, lang: str = "en") -> str:
 def cron_text(expression: str, lang: str = "en") -> str:
     """Say a cron expression in words if it has a short wording, else return it."""
     zh = lang == "zh"
-    fields = expression.split()
+    text = expression.strip()
+    fields = ["*" if field == "?" else field for field in ALIASES.get(text.upper(), text).split()]
     if len(fields) == 6 and fields[0] == "0":
         fields = fields[1:]
     if len(fields) != 5:

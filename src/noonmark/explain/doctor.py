@@ -22,6 +22,7 @@ from noonmark.engine.host import lives_here
 from noonmark.engine.witnessing import Untold, untold
 from noonmark.explain.find import read_rule
 from noonmark.explain.processes import as_known, processes
+from noonmark.explain.returning import returning
 from noonmark.ports.clock import Clock
 from noonmark.ports.doctor import Diagnoses, Finding
 from noonmark.ports.rollback import Guarded
@@ -96,6 +97,7 @@ def examine(
         *_copied(store),
         *_rules(store, rows, workers),
         *_declared(rows, declared),
+        *returning(store, now),
     ]
 
 

@@ -95,6 +95,9 @@ def skipped(scene: Scene) -> Telling:
         return by_person(scene)
     if row.range_until is not None:
         return in_range(scene, row.scheduled_for)
+    if scene.ended_by is not None:
+        sentence = voice.say("ended_before_due", due=voice.moment(row.scheduled_for), **scene.ended_by.told(voice))
+        return Telling(sentence=sentence, remedy=voice.say("do_declare" if scene.over is not None else "do_run"))
     return Telling(sentence=voice.say("skipped", reason=voice.reason(row.code, row.detail)))
 
 
@@ -155,6 +158,8 @@ def cancelled(scene: Scene) -> Telling:
     if row.code in PERSON_CODES:
         return by_person(scene)
     who = who_and_why(scene)
+    if row.code == "cancelled_before_create":
+        return Telling(sentence=voice.say("cancelled_unknown", **who))
     if actor_of(scene):
         return Telling(sentence=voice.say("cancelled", **who), lines=loss_lines(scene))
     reason = voice.reason(row.code, row.detail) if row.code else voice.say("no_reason")

@@ -26,6 +26,7 @@ from noonmark.core.model.rollback import Epoch
 from noonmark.core.stored import object_of
 from noonmark.core.values import dataclass
 from noonmark.engine.witnessing import Witnessed
+from noonmark.explain.ended import JobEnd
 from noonmark.explain.outages import Outage
 from noonmark.explain.voice import Voice
 
@@ -70,6 +71,7 @@ class Scene:
     workers: tuple[WorkerInfo, ...]
     voice: Voice
     related: Mapping[int, Occurrence] = field(default_factory=dict)  # holders, occupants, stand-ins by id
+    before: Occurrence | None = None  # what had its key before it was asked for all the same
     idle_holder: str = (
         ""  # why nobody runs the row that holds its key: ended (its job was), no_code (no worker has any)
     )
@@ -82,6 +84,8 @@ class Scene:
     former: Former | None = None  # the store that lay here before this one
     outages: tuple[Outage, ...] = ()  # times away of the store since the occurrence was due
     in_progress: Mapping[str, int] = field(default_factory=dict)  # worker -> its runs, where a row is overdue
+    over: JobEnd | None = None  # the end of its job, where that has no rule in force any more
+    ended_by: JobEnd | None = None  # the end of its job that ended it before it was due
     processes: Mapping[str, bool] = field(default_factory=dict)  # worker -> does its process live?  This machine's only
 
     @property
@@ -174,3 +178,4 @@ class Explanation:
     lines: tuple[str, ...] = ()
     remedy: str = ""
     commands: tuple[str, ...] = ()
+    job_ended: JobEnd | None = None  # the job has no rule in force any more

@@ -9,9 +9,10 @@ import re
 from dataclasses import replace
 
 from noonmark.core import codec, times
-from noonmark.core.model import DAY, FAR, MINUTE, SECOND, Job, JobRow, Micros, Occurrence, Query, Verdict
+from noonmark.core.model import DAY, FAR, MINUTE, SECOND, Job, JobRow, Micros, Occurrence, Query, State, Verdict
 from noonmark.core.told import Told
 from noonmark.core.values import dataclass
+from noonmark.explain.awake import alive_with
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
 from noonmark.explain.processes import Lives, as_known, processes
@@ -56,7 +57,8 @@ class Asked:
 class Found:
     """What the question is about: a row, or a job and a moment for which there is no row.
 
-    ``job`` is None when the stored rule cannot be read by this version, or the row's job is not stored.
+    ``job`` is the last rule of a job that was ended; None when the stored rule cannot be read by this version, or the
+    row's job is not stored.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Found:
     job: Job | None
     asked: Asked | None = None
     following: Occurrence | None = None  # the job's next open row, where the newest one was asked for
+    is_newest: bool = False  # only the job was named
 
 
 def parse_at(text: str, tz: str) -> Asked:
@@ -130,13 +133,13 @@ def find(
     if name is None:
         raise NotFound("say_which", "do_jobs")
     job_row = the_job(store, name)
-    job = read_rule(job_row)
+    job = last_rule(store, job_row)
     found = Found(name=name, row=None, job_row=job_row, job=job)
     if at is not None:
         return _by_time(store, found, parse_at(at, tz or (job.tz if job is not None else "UTC")))
     row = newest(store, name, now)
     if row is None:
-        raise NotFound("nothing_recorded", "do_next", name=Told(name))
+        raise _nothing_recorded(job_row, job)
     coming = Query(
         job=name,
         subject=row.subject,
@@ -146,16 +149,18 @@ def find(
         limit=1,
     )
     following = next(iter(store.occurrences(coming)), None)
-    return _dated(store, replace(found, row=row, following=following))
+    return _dated(store, replace(found, row=row, following=following, is_newest=True))
 
 
 def while_nobody_is_awake(store: Store, found: Found, now: Micros, lives: Lives | None = None) -> Found:
-    """Return the job's next row where it is due and nobody lives to take it up: that matters more than the run before."""
+    """Return the job's next row where it is due and nobody who can run it lives: that matters more than the run before."""
     coming = found.following
+    if found.row is None or found.row.state not in (State.SUCCESS, State.SKIPPED, State.CANCELLED):
+        return found  # what needs a person, or is under way, matters more
     if coming is None or (coming.due_at if coming.due_at is not None else coming.scheduled_for) > now:
         return found
     workers = as_known(everybody := store.workers(), processes(everybody, lives), now)
-    if any(worker.is_awake(now) for worker in workers):
+    if alive_with(workers, coming.job, now)[1]:
         return found
     return _dated(store, replace(found, row=coming, following=None))
 
@@ -181,6 +186,14 @@ def read_rule(row: JobRow) -> Job | None:
     except (ValueError, KeyError, TypeError):
         return None
     return rule
+
+
+def last_rule(store: Store, row: JobRow) -> Job | None:
+    """Return the rule of a stored job, the last one that it had where it was ended; None where it cannot be read."""
+    if row.rule:
+        return read_rule(row)
+    past = [old for old in store.tallies(revisions=True).revisions if old.name == row.name and old.rule]
+    return read_rule(past[-1]) if past else None
 
 
 def newest(store: Store, name: str, now: Micros) -> Occurrence | None:
@@ -233,7 +246,7 @@ def _by_time(store: Store, found: Found, asked: Asked) -> Found:
 def _with_job(store: Store, row: Occurrence) -> Found:
     rows = store.jobs([row.job])
     job_row = rows[0] if rows else None
-    job = read_rule(job_row) if job_row is not None else None
+    job = last_rule(store, job_row) if job_row is not None else None
     return _dated(store, Found(name=row.job, row=row, job_row=job_row, job=job))
 
 
@@ -246,6 +259,14 @@ def _dated(store: Store, found: Found) -> Found:
         if old.name == row.job and old.revision == row.revision:
             return replace(found, job=read_rule(old) or found.job)
     return found
+
+
+def _nothing_recorded(row: JobRow, job: Job | None) -> NotFound:
+    """Say what a person can do about a job of which there is no row: wait, ask for it, or see why it was ended."""
+    if not row.rule:
+        return NotFound("nothing_recorded_ended", "do_show", name=Told(row.name))
+    is_coming = job is None or job.is_series
+    return NotFound("nothing_recorded", "do_next" if is_coming else "do_ask", name=Told(row.name))
 
 
 def _next_day(text: str) -> str:

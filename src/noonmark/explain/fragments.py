@@ -13,7 +13,7 @@ from typing import Any
 from noonmark.core import phrasing
 from noonmark.core.former import Former
 from noonmark.core.model import SECOND, Attempt, LedgerLine, Micros, Occurrence, Origin, State
-from noonmark.core.shown import Told, redacted, redacted_value
+from noonmark.core.shown import redacted, redacted_value
 from noonmark.core.stored import object_of
 from noonmark.explain.awake import asleep_at
 from noonmark.explain.explanation import Scene
@@ -79,10 +79,7 @@ def _as_given(value: Any) -> str:
 
 def spaced(scene: Scene, sentence: str) -> str:
     """Return a sentence that another one may follow."""
-    end, ends = ("。", ("。", "！", "？")) if scene.voice.lang == "zh" else (".", (".", "!", "?"))
-    said = sentence.strip()
-    whole = said if said.endswith(ends) else said + end
-    return Told(whole) if isinstance(sentence, Told) else whole
+    return scene.voice.whole(sentence)
 
 
 def last_attempt(scene: Scene) -> Attempt | None:

@@ -157,6 +157,48 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
         "r{holder} is open and nobody can run it: no worker that is awake has code for its job {job}. Was it renamed?",
         "r{holder} 尚未结束，但没有人能运行它：在线的 worker 都没有任务 {job} 的代码。是否改了名？",
     ),
+    "cancelled_unknown": (
+        (
+            "Nothing had this key when {actor} cancelled it at {ended}: {reason} It is held since: what a schedule, an "
+            "event or a call asks for with it does not run."
+        ),
+        (
+            "{actor} 于 {ended} 取消时，没有任何触发用这个键：{reason}此后键被占住：时间表、事件或调用以它请求的都不会运行。"
+        ),
+    ),
+    "line_asked_over": (
+        "Its key had been r{id}'s ({state}) and was asked for all the same: generation {generation}.",
+        "它的键原属 r{id}（{state}），仍被请求：第 {generation} 代。",
+    ),
+    "job_was_ended": (
+        "{job} was ended at {at} by {actor}: {reason} Nothing of it falls due until it is declared again.",
+        "{job} 已由 {actor} 于 {at} 终止：{reason}重新声明之前不会再有到期的时刻。",
+    ),
+    "ended_before_due": (
+        "It did not run: its job was ended at {at} by {actor}, before it was due ({due}): {reason}",
+        "没有运行：在它到期（{due}）之前，其任务已由 {actor} 于 {at} 终止：{reason}",
+    ),
+    "history_ended": (
+        "Its job was ended at {at} by {actor}, before it was due: {reason}",
+        "在它到期之前，其任务已由 {actor} 于 {at} 终止：{reason}",
+    ),
+    "after_job_ended": (
+        "Nothing was due at {shown}: {job} was ended at {at} by {actor}: {reason}",
+        "{shown} 没有任何应运行的时刻：{job} 已由 {actor} 于 {at} 终止：{reason}",
+    ),
+    "line_next_due": ("Next: due since {due} ({in_}).", "下一次：{due} 已到期（{in_}）。"),
+    "line_newest": ("Its newest occurrence (r{id}): {sentence}", "它最近的一次触发（r{id}）：{sentence}"),
+    "do_declare": (
+        "To have the job again: noonmark rules apply FILE, or start a worker whose app declares it",
+        "若要恢复该任务：noonmark rules apply 文件，或启动声明了它的 worker",
+    ),
+    "do_run": ("To run it now: noonmark run JOB --reason WHY", "若要现在运行：noonmark run JOB --reason 原因"),
+    "nothing_recorded_ended": (
+        "nothing was ever recorded for {name}, and the job was ended",
+        "{name} 从无记录，且该任务已终止",
+    ),
+    "do_show": ("noonmark show {name} says by whom and why", "noonmark show {name} 可看由谁终止及原因"),
+    "do_ask": ("it runs when asked: noonmark run {name}", "它只在被请求时运行：noonmark run {name}"),
     "do_idle_holder": (
         "If it was renamed: noonmark cancel r{holder}, then noonmark run JOB --again --reason WHY; and noonmark end {job}",
         "若是改了名：noonmark cancel r{holder}，再 noonmark run JOB --again --reason 原因；并 noonmark end {job}",

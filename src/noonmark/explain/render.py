@@ -13,7 +13,7 @@ from noonmark.core import times
 from noonmark.core.model import Micros
 from noonmark.core.shown import one_line, redacted, shown_line
 from noonmark.core.told import Told, joined, key_told
-from noonmark.explain import check_words
+from noonmark.explain import check_words, ended
 from noonmark.explain.explanation import Explanation, Shown
 from noonmark.explain.messages import message
 
@@ -119,6 +119,7 @@ def explanation_json(told: Explanation) -> dict[str, Any]:
         "lines": list(told.lines),
         "remedy": told.remedy,
         "commands": list(told.commands),
+        "job_ended": ended.plain(told.job_ended, stamp(told.job_ended.at if told.job_ended else None, told.zone)),
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from noonmark.core.decide import LATE_AFTER
-from noonmark.core.model import SECOND, Attempt, State
+from noonmark.core.model import SECOND, Attempt, Micros, State
 from noonmark.engine.passing import HALFWAY
 from noonmark.explain.awake import alive_with, asleep_at
 from noonmark.explain.endings import by_person, cancelled, failed, missed, refused, skipped
@@ -238,9 +238,10 @@ def retrying(scene: Scene) -> Telling:
         due=voice.moment(due),
         in_=voice.distance(due),
     )
+    left = left_lines(scene, due)
     if row.verdict.startswith("skip_") and row.code:
-        return Telling(sentence=telling, lines=(voice.reason(row.code, row.detail), *loss_lines(scene)))
-    return Telling(sentence=telling, lines=loss_lines(scene))
+        return Telling(sentence=telling, lines=(voice.reason(row.code, row.detail), *left, *loss_lines(scene)))
+    return Telling(sentence=telling, lines=(*left, *loss_lines(scene)))
 
 
 def waiting(scene: Scene) -> Telling:
@@ -258,7 +259,7 @@ def waiting(scene: Scene) -> Telling:
         looks = voice.say(
             "looks_many", count=count, first=voice.moment(waits[0].at), last=voice.moment(waits[-1].last_at)
         )
-    lines = () if due > scene.now - OVERDUE_AFTER else (due_now(scene).sentence,)
+    lines = left_lines(scene, due)
     return Telling(
         sentence=voice.say(
             "waiting",
@@ -269,6 +270,14 @@ def waiting(scene: Scene) -> Telling:
         ),
         lines=lines,
     )
+
+
+def left_lines(scene: Scene, due: Micros) -> tuple[str, ...]:
+    """Say of a row whose next look or try is due that nobody is there for it, or that it is overdue."""
+    able = alive_with(scene.workers, scene.row.job, scene.now)[1]
+    if due > scene.now or (able and due > scene.now - OVERDUE_AFTER):
+        return ()
+    return (due_now(scene).sentence,)
 
 
 def planned(scene: Scene) -> Telling:

@@ -43,6 +43,13 @@ class Voice:
         except KeyError:
             return ""
 
+    def whole(self, sentence: str) -> str:
+        """Return a sentence with its end, so that another one may follow."""
+        end, ends = ("。", ("。", "！", "？")) if self.lang == "zh" else (".", (".", "!", "?"))
+        said = sentence.strip()
+        whole = said if said.endswith(ends) else said + end
+        return Told(whole) if isinstance(sentence, Told) else whole
+
     def moment(self, us: Micros) -> str:
         """Tell an instant: with its day, without the year when it is this year's; the zone is told once, elsewhere."""
         at, today = times.local(times.told(us), self.zone), times.local(self.now, self.zone)

@@ -29,7 +29,7 @@ from noonmark.core.model import (
 from noonmark.core.model.rollback import Epoch
 from noonmark.core.stored import object_of
 from noonmark.engine.witnessing import Witness, Witnessed
-from noonmark.explain import evidence, remedies, repeats
+from noonmark.explain import evidence, generations, over, remedies, repeats
 from noonmark.explain.absent import absence
 from noonmark.explain.endings import in_range
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
@@ -107,8 +107,9 @@ def explain(
     if found.asked is not None and found.row.range_until is not None:
         moment = min(max(found.asked.start, moment), found.row.range_until)
         telling = in_range(scene, moment)
+    telling = over.with_its_job(scene, telling, is_newest=found.is_newest)
     replayed, standing = _replays(store, scene)
-    lines = (*telling.lines, *_lines(scene))
+    lines = (*telling.lines, *_lines(scene), *over.stays_queued(scene))
     if recorded_by_take(scene, replayed):
         lines = (*lines, voice.say("line_replayed"))
     if standing is not None and scene.row.state is State.PENDING and not evidence.recorded_checks(scene):
@@ -151,6 +152,7 @@ def _assemble(
         lines=lines,
         remedy=remedies.filled_in(telling.remedy, row, remedies.again(scene, moment)),
         commands=remedies.commands(row, telling.outcome, for_text(scene.job, moment, row.business_date)),
+        job_ended=scene.over,
     )
 
 
@@ -168,6 +170,7 @@ def _scene(
     workers = as_known(everybody, known, voice.now)
     facts = store.facts([rollback.FACT, former.FACT])
     epochs = rollback.epochs_of(facts[rollback.FACT].value)
+    its_end, cut = over.ends_for(store, found, row)
     return Scene(
         story=story,
         job=found.job,
@@ -175,6 +178,7 @@ def _scene(
         workers=workers,
         voice=voice,
         related=related,
+        before=generations.one_before(store, row),
         idle_holder=_idle_holder(store, row, related, workers, voice.now),
         duplicates=_refused_for(store, row),
         following=found.following,
@@ -184,6 +188,8 @@ def _scene(
         former=former.former_of(facts[former.FACT]),
         outages=outages(store, workers, row.scheduled_for),
         in_progress=_in_progress(store, row, voice),
+        over=its_end,
+        ended_by=cut,
         processes=known,
     )
 
@@ -253,7 +259,7 @@ def _replays(store: Store, scene: Scene) -> tuple[Decision | None, Decision | No
     row = scene.row
     standing = None
     try:
-        if row.state is State.PENDING:
+        if row.state is State.PENDING and scene.over is None:
             at = max(scene.now, row.scheduled_for)
             standing = evidence.replay(scene.job, scene.job_row, row, store.facts, at)
         return evidence.replay_start(scene), standing
@@ -278,7 +284,7 @@ def _lines(scene: Scene) -> tuple[str, ...]:
     if row.code in WORTH_SAYING:
         lines.append(voice.reason(row.code, row.detail))
     if row.generation:
-        lines.append(voice.say("line_generation", generation=row.generation))
+        lines.append(generations.told(row, scene.before, voice))
     if row.origin in (Origin.MANUAL, Origin.BACKFILL):
         actor = row.actor or voice.say("nobody")
         lines.append(voice.say("line_asked", actor=actor, at=voice.moment(row.created_at)))
@@ -295,7 +301,8 @@ def _lines(scene: Scene) -> tuple[str, ...]:
         lines.append(voice.say("line_duplicates", count=len(scene.duplicates), ids=ids))
     if scene.following is not None:
         due = scene.following.due_at if scene.following.due_at is not None else scene.following.scheduled_for
-        lines.append(voice.say("line_next", due=voice.moment(due), in_=voice.distance(due)))
+        key = "line_next" if due >= scene.now else "line_next_due"
+        lines.append(voice.say(key, due=voice.moment(due), in_=voice.distance(due)))
     lines += repeats.lines(scene)
     for alert in scene.story.alerts:
         state = (

@@ -266,7 +266,7 @@ class Store(Protocol):
         ...
 
     def tallies(self, *, revisions: bool = False) -> Tallies:
-        """Count, for backlog and overview."""
+        """Count, for backlog and overview; with ``revisions`` also tell what was done to the rules of jobs."""
         ...
 
     # -- the rest ------------------------------------------------------------------------------

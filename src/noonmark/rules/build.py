@@ -157,7 +157,8 @@ def _report_error(error: Any, fields: Map, part: str, report: shapes.Report) -> 
         hint, hint_zh = _type_hint(kind, value, last)
         report("wrong_type", mark, **wanted(_TYPES[kind]), **got(value), hint=hint, hint_zh=hint_zh)
     elif kind == "literal_error":
-        choices = str(error["ctx"]["expected"]).replace("'", "").replace(" or ", ", ").replace("True", "true")
+        named = str(error["ctx"]["expected"]).replace("'", "").replace(" or ", ", ").replace("True", "true")
+        choices = ", ".join(choice for choice in named.split(", ") if choice.strip())
         close = guesses.of_choice(last, value) or nearest(str(value), choices.split(", "))
         hint, hint_zh = (
             (f'did you mean "{close}"?', f"是否想写“{close}”？") if close else ("choose one of them", "请选择其一")

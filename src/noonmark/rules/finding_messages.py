@@ -89,4 +89,20 @@ FINDING_MESSAGES: dict[str, Message] = {
         "停机之后会只剩最早的一轮",
         "请去掉 overlap（各轮依次等待），或写 overlap: allow",
     ),
+    "limit_of_seconds": Message(
+        "a limit of {value} makes a miss of a start that load alone delays",
+        "each of them asks for a person",
+        "write 1m or more; missed: skip runs nothing late",
+        "{value} 的上限太紧：仅仅因为负载而晚一点就算错过",
+        "每次都会要求人工处理",
+        "请写 1m 以上；不想补跑请用 missed: skip",
+    ),
+    "retry_in_step": Message(
+        "without jitter all that fail together come back together",
+        "",
+        "leave jitter out, or write for example 500ms",
+        "没有 jitter：一起失败的会一起重来",
+        "",
+        "请去掉 jitter 一行，或写例如 500ms",
+    ),
 }

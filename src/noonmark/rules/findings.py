@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from noonmark.core import cron, durations, keys, series, times, zones
 from noonmark.core.conditions import upstream_job
-from noonmark.core.model import DAY, At, Cron, Every, Job, Micros, Succeeded
+from noonmark.core.model import DAY, SECOND, At, Cron, Every, Job, Micros, Succeeded
 from noonmark.core.moments import Moment
 from noonmark.rules.assemble import Loaded
 from noonmark.rules.checks import needs_handler
@@ -20,6 +20,10 @@ from noonmark.rules.problems import Problem
 
 _ABBREVIATIONS = {"EST": "America/New_York", "MST": "America/Denver", "HST": "Pacific/Honolulu"}
 """Zones that are one offset all the year round, with what those who write them mostly mean."""
+
+
+_LOAD: Micros = 10 * SECOND
+"""A start that is later by this much is load, and no absence."""
 
 
 def findings(loaded: Loaded, *, handlers: Collection[str] | None = None, now: Micros | None = None) -> list[Problem]:
@@ -57,6 +61,11 @@ def _of_job(job: Job, handlers: Collection[str] | None) -> list[tuple[tuple[str 
     found.extend(_never_or_late(job))
     if job.is_series and job.overlap == "skip" and job.catch_up.missed == "all":
         found.append((("overlap",), "rounds_skipped", {}))
+    limit = job.catch_up.max_delay
+    if limit is not None and limit < _LOAD:
+        found.append((("catch_up", "max_delay"), "limit_of_seconds", {"value": durations.format_duration(limit)}))
+    if job.retry.max and not job.retry.jitter:
+        found.append((("retry", "jitter"), "retry_in_step", {}))
     meeting = _same_key(job)
     if meeting is not None:
         found.append((("key",), "key_same_twice", meeting))

@@ -164,9 +164,13 @@ def catch_up(fields: Mapping[str, Any], path: Path, say: Say) -> CatchUp:
     often = usual.recheck if recheck is None else length(recheck, (*path, "recheck"), say, instead=usual.recheck)
     if often < SECOND:
         say((*path, "recheck"), "too_short", value=str(recheck), error="it would keep the store busy", least="1s")
+    limit = None if max_delay is None else length(max_delay, (*path, "max_delay"), say)
+    if limit is not None and limit < SECOND:
+        error = "every start would be too late; missed: skip runs nothing late"
+        say((*path, "max_delay"), "too_short", value=str(max_delay), error=error, least="1s")
     return CatchUp(
         missed=missed or usual.missed,
-        max_delay=None if max_delay is None else length(max_delay, (*path, "max_delay"), say),
+        max_delay=limit,
         only_if_data_ready=bool(fields.get("only_if_data_ready", usual.only_if_data_ready)),
         recheck=often,
         reason=str(fields.get("reason") or ""),

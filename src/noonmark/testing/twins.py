@@ -105,9 +105,10 @@ def counts_of(twin: Twin) -> Any:
     by_state = {str(state): count for state, count in tallies.by_state.items() if count}
     alerts = sorted((alert.job, alert.kind, alert.level, alert.count) for alert in tallies.open_alerts)
     revisions = [(job.name, job.revision, job.digest, job.rule, job.effective_at) for job in tallies.revisions]
+    acts = [(line.event, line.job, line.actor, line.detail, line.at, line.revision) for line in tallies.acts]
     return (
         tallies.now, by_state, tallies.due_now, tallies.delayed, tallies.waiting, tallies.earliest_due,
-        tallies.stale_refused, tallies.duplicates_refused, alerts, revisions,
+        tallies.stale_refused, tallies.duplicates_refused, alerts, revisions, acts,
     )  # fmt: skip
 
 

@@ -363,3 +363,18 @@ def test_a_persons_mark_ends_a_run_or_a_frontier_only_where_a_rollback_holds_it_
     assert releasing.marked(last, Event.MARK_DONE) is State.SUCCESS, "it was looked at, so nothing comes after it"
     assert releasing.marked(replace(last, holder="w1"), Event.MARK_DONE) is None
     assert releasing.marked(replace(last, code=""), Event.MARK_DONE) is None
+
+
+def test_who_asked_about_another_store_is_not_waited_for_when_the_server_changes() -> None:
+    workers = [
+        WorkerInfo(id="w", name="w", host="h", pid=1, process_started="1", boot_id="b", until=T0 + HOUR, seen_at=T0)
+    ]
+    serving = Serving(identity="after", since=T0, as_of=T0)
+    strange = judge(replace(receipt(), store="another"), known()).writer
+    ours = judge(receipt(), known(head=head())).writer
+    assert unproved_of([ours], workers, serving) == ("p",)
+    assert unproved_of([strange], workers, serving) == ()
+
+
+def unproved_of(writers: list[Writer], workers: list[WorkerInfo], serving: Serving) -> tuple[str, ...]:
+    return receipts.unproved(writers, workers, serving, serving.since + 1)

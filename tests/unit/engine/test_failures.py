@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from noonmark.core import codec
+from noonmark.core import codec, reasons
 from noonmark.core.model import HOUR, MINUTE, SECOND, CatchUp, Every, Job, Origin, Retry, State
 from noonmark.core.series import row_for_call
 from noonmark.engine.context import Context
 from noonmark.engine.errors import DoNotRetry
 from noonmark.engine.errors import Retry as RetryLater
+from noonmark.engine.registry import Registry
 from noonmark.engine.signals import Lost, Refused
 from noonmark.testing.builders import make_job
 from noonmark.testing.world import World, sleeping
@@ -230,6 +231,23 @@ def test_a_result_that_cannot_be_stored_is_still_a_success_and_says_so(make_worl
 
     row = world.row(id_)
     assert (row.state, row.code, row.result) == (State.SUCCESS, "result_not_stored", None)
+
+
+def test_a_function_that_cannot_be_had_is_named_once_in_the_log_and_in_the_reason(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = Registry.add
+    monkeypatch.setattr(Registry, "add", lambda self, job, fn: self.declare(job) if job.run else real(self, job, fn))
+    world = make_world(replicas=1)
+    id_ = later(world, lambda: None, run="no_such_module:work")
+    world.advance("2m")
+
+    row = world.row(id_)
+    assert (row.state, row.code) == (State.PENDING, "handler_missing")
+    cause = "ModuleNotFoundError: No module named 'no_such_module'"
+    assert json.loads(row.detail)["error"] == cause
+    assert f"has the code for job work: {cause}; it is kept" in reasons.sentence(row.code, json.loads(row.detail))
+    assert caplog.text.count("job work cannot be run here") == 1, "each look says it again"
 
 
 def test_an_effect_whose_outcome_is_unknown_is_never_repeated(make_world: MakeWorld) -> None:

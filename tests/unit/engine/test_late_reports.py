@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from noonmark.core.model import State
+from noonmark.core.model import SECOND, Every, State
 from noonmark.engine import mending, witnessing
 from noonmark.engine.roster import STOP_GRACE
 from noonmark.engine.signals import Finished, Lost, Refused
 from noonmark.engine.statefolder import StateFolder
+from noonmark.engine.testimony import outcomes
 from noonmark.stores.memory import MemoryStore
+from noonmark.stores.memory.tables import Tables
 from noonmark.testing.builders import make_job
 from noonmark.testing.world import World
 
@@ -41,6 +43,28 @@ async def deaf(world: World, seconds: float) -> None:
         except asyncio.CancelledError:
             task.uncancel()
     world.effect("worked")
+
+
+@pytest.mark.parametrize("seconds", [3, 60], ids=["before it is given up", "long after"])
+def test_a_success_for_a_store_that_lies_there_no_more_is_in_the_journal_of_that_store(
+    tmp_path: Path, seconds: float
+) -> None:
+    with Remembering(replicas=1) as world:
+        world.folder = tmp_path
+        store = world.store
+        assert isinstance(store, MemoryStore)
+        world.job(JOB, partial(deaf, world, 20 + seconds))
+        world.advance("1s")
+        world.later(JOB)
+        world.advance("19s")
+        (run,), before = world.rows(), store.store_id()
+        store._tables, store._answers, store._id = Tables(), {}, "f" * 32
+        store._known_earliest = (0, None)
+        world.signal("x")
+        world.advance("2m")
+        assert world.effect_names() == ["worked"]
+        assert world.rows() == []
+        assert [(told["key"], told["outcome"]) for told in outcomes(tmp_path, before)] == [(run.key, "success")]
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["the row survived", "the row is gone as well"])
@@ -74,3 +98,24 @@ def test_a_run_that_ignores_its_stop_over_a_rollback_is_known_to_have_run_once_i
         assert set(witnessing.lost_successes([tmp_path], store.store_id(), epochs)) == {("mail", run.key)}
         assert [each.what for each in world.replicas[0].happened(Refused)] == ["succeed"]
         assert world.replicas[0].happened(Finished) == []
+
+
+def test_who_comes_back_to_its_former_store_is_the_writer_there_that_it_was(tmp_path: Path) -> None:
+    with Remembering(replicas=1) as world:
+        world.folder = tmp_path
+        store = world.store
+        assert isinstance(store, MemoryStore)
+        world.job(make_job("tick", trigger=Every(period=SECOND)), lambda: None)
+        world.advance("10s")
+        chain = world.replicas[0].engine.chain
+        writer = chain._receipt.writer
+        tables, answers, name = store._tables, store._answers, store._id
+        store._tables, store._answers, store._id = Tables(), {}, "f" * 32
+        store._known_earliest = (0, None)
+        world.advance("20s")
+        assert chain._receipt.writer != writer
+        store._tables, store._answers, store._id = tables, answers, name
+        store._known_earliest = (0, None)
+        world.advance("20s")
+        assert chain._receipt.writer == writer
+        assert mending.epochs(store) == ()

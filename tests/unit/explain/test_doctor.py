@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,14 @@ def test_work_that_waits_while_nobody_is_awake_must_be_mended(desk: Desk) -> Non
     assert (told["work_waits"].level, told["work_waits"].detail["late"]) == ("refuse", "7 h 1 min")
     beat(desk)
     assert not {"work_waits", "workers_none"} & set(found(desk))
+
+
+def test_a_rule_that_came_back_is_told_in_both_languages(desk: Desk) -> None:
+    desk.register(replace(DIGEST, reason="another"))
+    assert "rule_returned" not in found(desk)
+    desk.register(DIGEST)
+    told = found(desk)["rule_returned"]
+    assert (told.level, told.detail["revision"], told.detail["as_in"]) == ("warn", 3, 1)
 
 
 def test_living_workers_are_named_and_well(desk: Desk) -> None:

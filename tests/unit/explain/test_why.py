@@ -145,6 +145,16 @@ def test_while_nobody_is_awake_the_moment_that_waits_for_somebody_is_told(desk: 
     assert why(desk.store, "tick", at="2026-11-27T12:05").outcome == "on_time", "who asks for a moment gets that one"
 
 
+def test_what_needs_a_person_is_told_before_what_waits_for_somebody_to_wake(desk: Desk) -> None:
+    desk.register(TICK)
+    desk.until("2026-11-27T12:05:00")
+    desk.beat()
+    desk.finish(desk.look(), Event.FAIL_MANUAL, code="failed_final", error="ValueError: x")
+    desk.until("2026-11-27T12:10:03")
+    desk.beat(ended=True)
+    assert why(desk.store, "tick").outcome == "failed"
+
+
 def test_a_weekend_skip_names_the_rule() -> None:
     guarded = Desk("2026-11-28T12:00:00")
     guarded.register(replace(DIGEST, guardrails=Guards(allow_weekend=False)))
@@ -700,9 +710,11 @@ def test_a_key_that_was_cancelled_for_no_job_names_none_and_checks_nothing(desk:
 
     told = why(desk.store, key="order:7")
 
-    assert told.sentence == f"It was cancelled at {told_clock(told)} by ann: paid."
+    assert told.sentence.startswith(
+        f"Nothing had this key when ann cancelled it at {told_clock(told)}: paid. It is held"
+    )
     assert told.checks == ()
-    assert told.remedy == "To run it again on purpose: noonmark run JOB --again --reason WHY"
+    assert told.remedy == "To run it all the same: noonmark run JOB --reason WHY"
     assert f"\n  r{row.id} · key order:7 · times are UTC\n" in explanation_text(told, unicode=True)
 
 

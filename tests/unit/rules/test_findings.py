@@ -46,6 +46,8 @@ def found(fields: str) -> list[Problem]:
             "waits 12 h",
         ),
         ("overlap: skip\nevery: 1h\ncatch_up: {missed: all}", "rounds_skipped", 14, "leave overlap out"),
+        ("catch_up: {max_delay: 5s}\nevery: 1h", "limit_of_seconds", 27, "5s"),
+        ("retry: {jitter: 0s}\nevery: 1h", "retry_in_step", 21, "together"),
         ('key: "d:{date}"\nat: ["2027-01-04T09:00", "2027-01-04T10:00"]\ntz: UTC', "key_same_twice", 10, "2027-01-04"),
     ],
 )
@@ -67,6 +69,8 @@ def test_what_may_not_be_meant_is_found_where_it_is_written(fields: str, code: s
         'key: "d:{params.n}"\nmanual: true',
         'cron: "0 9 ? * THU"\ntz: UTC',
         "every: 1d",
+        "every: 1h\nretry: {jitter: 0s, max: 0}",
+        "every: 1h\ncatch_up: {max_delay: 10s}",
         "every: 1h\ncatch_up: {missed: all}",
         'guardrails: {allow_weekend: false}\ncron: "0 9 * * *"\ntz: UTC',
         'window: {start: "09:00", end: "17:00"}\ncron: "0 */3 * * *"\ntz: UTC',

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from noonmark.rules import loader
@@ -94,3 +96,15 @@ def test_each_bad_job_is_told_and_the_others_are_there() -> None:
     )
     assert [job.name for job in loaded.jobs] == ["good"]
     assert [(problem.job, problem.place.line) for problem in loaded.problems] == [("late", 5)]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    ["every: 1h\nretry: {max: 1001}", "every: 1h\nretry: {factor: .inf}", 'event: ""', "every: 1h\nparams: {a: .inf}",
+     'at: "2026-02-30T09:00"\ntz: UTC', 'at: "2026-12-01T24:00"\ntz: UTC', 'at: "tomorrow at 9"\ntz: UTC',
+     "every: 1h\ncatch_up: {max_delay: 0s}", "every: 1h\nisolation: thread"],
+)  # fmt: skip
+def test_what_a_library_says_of_a_value_is_told_in_chinese_alone(fields: str) -> None:
+    sentence = refused(fields).text("zh").split("  ", 1)[1].split(": ", 1)[1]
+    words = re.findall(r"[A-Za-z]{3,} [A-Za-z]{2,} [A-Za-z]{2,}", sentence)
+    assert words == [], sentence

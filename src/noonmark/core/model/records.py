@@ -51,6 +51,7 @@ class JobRow:
     resumed_at: Micros | None = None
     pause_reason: str = ""
     event: str = ""  # name of the event that triggers it, "" = none
+    by: str = ""  # who put this revision in force; told of revisions only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,3 +232,6 @@ class Tallies:
     duplicates_refused: int
     open_alerts: tuple[Alert, ...]
     revisions: tuple[JobRow, ...] = ()  # filled only when asked: every revision of every job, oldest first
+    acts: tuple[
+        LedgerLine, ...
+    ] = ()  # filled with them: what people did to whole jobs (pause, resume, end_job), oldest first

@@ -81,7 +81,7 @@ def _said(here: Session, act: Act, answer: Acted, done: str, what: str) -> str:
     state = phrasing.state(answer.state or "", here.lang)
     match answer.outcome:
         case "done":
-            return here.word(done, names=names)
+            return here.word(done, names=names, key=act.key)
         case "requested" if answer.state is State.PENDING:  # the next moment of a series ends at its first look
             return here.word("is_noted", names=names)
         case "requested":

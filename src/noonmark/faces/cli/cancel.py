@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from noonmark.core.model import Act
+from noonmark.core.model import Act, Acted, Query
 from noonmark.explain.find import the_job
 from noonmark.faces.cli import problems
-from noonmark.faces.cli.acts import carry_out, must_exist, number_of
-from noonmark.faces.cli.session import Command, session
+from noonmark.faces.cli.acts import answered, carried_out, must_exist, number_of
+from noonmark.faces.cli.session import Command, Session, session
 
 
 @click.command(cls=Command, acts=True)
@@ -21,6 +21,8 @@ def cancel(ctx: click.Context, occurrence: str | None, key: str | None, job: str
     """Cancel an occurrence (123 or r123), or everything open with --key.
 
     A running one is asked to stop; one that is done stays done (exit 3).
+    A key that nothing has is held from now on: what a schedule, an event or a call asks for with it does not run then.
+    A person's noonmark run goes all the same.
     """
     if (occurrence is None) == (key is None):
         raise problems.Trouble("cancel_which")
@@ -34,4 +36,14 @@ def cancel(ctx: click.Context, occurrence: str | None, key: str | None, job: str
             the_job(here.store, job)
         act = Act(kind="cancel", actor=here.actor, reason=reason, occurrence_id=number, key=key, job=job)
         what = f"r{number}" if number is not None else here.word("what_key", key=key)
-        return carry_out(here, act, done="is_cancelled", what=what)
+        answer = carried_out(here, act)
+        if key is None:
+            return answered(here, act, answer, done="is_cancelled", what=what)
+        is_new = answer.outcome == "done" and _nothing_had_it(here, answer)
+        done = "key_is_held" if is_new else "is_cancelled"
+        return answered(here, act, answer, done=done, what=what, unknown_key=is_new)
+
+
+def _nothing_had_it(here: Session, answer: Acted) -> bool:
+    """True where the cancel made the row that has the key now: somebody may have mistyped it."""
+    return any(row.code == "cancelled_before_create" for row in here.store.occurrences(Query(ids=answer.ids)))

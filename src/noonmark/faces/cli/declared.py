@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noonmark.core.model import Job, JobRow, Micros
+from noonmark.explain.ended import end_of
 from noonmark.explain.find import read_rule, the_job
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Session
@@ -23,13 +24,15 @@ def stored_or_declared(here: Session, name: str, app: str | None) -> tuple[Job, 
             raise no_such_job(app, name, declared)
         return declared[name], None
     row = the_job(here.store, name)
-    return readable(row), row
+    return readable(here, row), row
 
 
-def readable(row: JobRow) -> Job:
-    """Return the rule of a stored job, or say that it was ended or that this version cannot read it."""
-    if not row.rule:
-        raise problems.Trouble("job_ended", job=row.name, code=problems.NOT_FOUND)
+def readable(here: Session, row: JobRow) -> Job:
+    """Return the rule of a stored job, or say that it was ended, by whom and why, or that this version cannot read it."""
+    end = end_of(here.store, row)
+    if end is not None:
+        told = end.told(here.voice(here.one_zone or "UTC"))
+        raise problems.Trouble("job_ended", job=row.name, code=problems.NOT_FOUND, **told)
     job = read_rule(row)
     if job is None:
         raise problems.Trouble("rule_unreadable", job=row.name, code=problems.UNREACHABLE)

@@ -67,6 +67,10 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "这里声明的规则与生效的不一致：{jobs}。",
         "请启动 worker，或使其生效：noonmark rules apply 文件",
     ),
+    "rule_returned": (
+        "{job} 的规则退回去了：{by} 的修订 {revision} 与修订 {as_in} 相同，取代了 {old_by} 的修订 {old}。",
+        "是否还在启动旧版代码？现行规则：noonmark show {job}",
+    ),
     "rules_in_force": ("这里声明的 {count} 条规则都已生效。", ""),
     # -- memory and SQLite
     "memory_forgets": ("存储在本进程的内存里：进程结束即全部丢失。", "要保留请用 sqlite:///路径。"),

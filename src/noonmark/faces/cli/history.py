@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from noonmark.core.model import Micros, Occurrence, Query, State
+from noonmark.core.model import OPEN_STATES, Micros, Occurrence, Query, State
 from noonmark.core.told import job_told, key_told
+from noonmark.explain.ended import BY_REVISION, Ends, ended_by, ends_of
 from noonmark.explain.find import read_rule, the_job
 from noonmark.explain.outcomes import OUTCOMES, WORTH_SAYING, lateness, outcome_of
 from noonmark.explain.render import stamp, table
@@ -15,6 +17,7 @@ from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
 from noonmark.faces.cli.verify import moment
 
+_OVER = frozenset(State) - OPEN_STATES
 _STATES = {state.value.lower(): state for state in State}
 
 
@@ -53,14 +56,15 @@ def history(
             scheduled_until=None if everything else here.now + 1,
             limit=limit if outcome is None else 100_000,
         )
-        rows = here.store.occurrences(query)
+        rows = _newest_first(here, query)
         if outcome is not None:
             rows = [row for row in rows if outcome_of(row, here.now) == outcome]
         rows = rows[:limit]
+        ends = _ends(here, rows)
         rules = {row.name: read_rule(row) for row in here.store.jobs()}
         zones = {name: here.zone_of(rule) for name, rule in rules.items()}
         plain = [_plain(here, row, here.zone(zones.get(row.job, "UTC"))) for row in rows]
-        here.emit({"v": 1, "occurrences": plain}, lambda: _text(here, rows, zones))
+        here.emit({"v": 1, "occurrences": plain}, lambda: _text(here, rows, zones, ends))
         if not rows:
             here.remark(here.word("nothing_fits"))
         else:
@@ -80,18 +84,42 @@ def _wanted(text: str | None) -> tuple[frozenset[State] | None, str | None]:
     raise problems.Trouble("bad_state", text=text, states=states, outcomes=", ".join(OUTCOMES))
 
 
-def _text(here: Session, rows: list[Occurrence], zones: dict[str, str]) -> str:
-    return table(here.header("history_header"), [_cells(here, row, zones.get(row.job, "UTC")) for row in rows])
+def _newest_first(here: Session, query: Query) -> list[Occurrence]:
+    """Read what the query asks for, and beside what was due what is over although its moment is still to come."""
+    rows = here.store.occurrences(query)
+    if query.scheduled_until is None:
+        return rows
+    wanted = _OVER if query.states is None else query.states & _OVER
+    if not wanted:
+        return rows
+    start = max(query.scheduled_until, query.scheduled_from or query.scheduled_until)
+    ahead = here.store.occurrences(replace(query, states=wanted, scheduled_from=start, scheduled_until=None))
+    return [row for row in ahead if row.scheduled_for >= start] + rows
 
 
-def _cells(here: Session, row: Occurrence, zone: str) -> list[str]:
+def _ends(here: Session, rows: list[Occurrence]) -> Ends:
+    """Return by whom jobs were ended and why, where a row may have been ended by it."""
+    if not any(row.code == BY_REVISION for row in rows):
+        return {}
+    return ends_of(here.store.tallies(revisions=True))
+
+
+def _text(here: Session, rows: list[Occurrence], zones: dict[str, str], ends: Ends) -> str:
+    return table(here.header("history_header"), [_cells(here, row, zones.get(row.job, "UTC"), ends) for row in rows])
+
+
+def _cells(here: Session, row: Occurrence, zone: str, ends: Ends) -> list[str]:
     voice = here.voice(zone)
+    end = ended_by(ends, row)
     outcome = OUTCOMES[outcome_of(row, here.now)]
     late: Micros = lateness(row)
     quiet = outcome.en in ("on time", "taken over", "caught up") and row.code not in WORTH_SAYING
     when = voice.moment(row.scheduled_for)
     if row.range_until is not None:
         when = f"{when} … {voice.moment(row.range_until)}"
+    reason = voice.reason(row.code, row.detail) if row.code and not quiet else ""
+    if end is not None:
+        reason = voice.say("history_ended", **end.told(voice))
     glyph = outcome.glyph if here.unicode else outcome.ascii
     return [
         f"r{row.id}",
@@ -101,7 +129,7 @@ def _cells(here: Session, row: Occurrence, zone: str) -> list[str]:
         voice.length(late) if late >= 1_000_000 else "-",
         str(row.attempt) if row.attempt else "-",
         key_told(row.job, row.key) or "-",
-        voice.reason(row.code, row.detail) if row.code and not quiet else "",
+        reason,
     ]
 
 

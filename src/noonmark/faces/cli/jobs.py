@@ -9,8 +9,9 @@ import click
 
 from noonmark.core.model import Job, JobRow, Micros, Occurrence, Query, Verdict
 from noonmark.core.told import Told, key_told
-from noonmark.explain import forecast
+from noonmark.explain import ended, forecast
 from noonmark.explain.describe import rule_text
+from noonmark.explain.ended import JobEnd
 from noonmark.explain.find import read_rule
 from noonmark.explain.outcomes import OUTCOMES, outcome_of
 from noonmark.explain.render import cut, stamp, table, width
@@ -20,6 +21,8 @@ from noonmark.faces.cli.session import Command, Session, session
 
 STRIP = 24
 """How many recent occurrences the strip shows."""
+ENDS_TOLD = 5
+"""Most ended jobs of which it is said by whom and why: the newest ones; show tells it of every one."""
 COLUMNS = 100
 """The table fits a terminal of this width."""
 MOST = (20, 26, 20, 20)
@@ -39,18 +42,28 @@ def jobs(ctx: click.Context, limit: int) -> int:
     """
     with session(ctx) as here:
         rows = sorted(here.store.jobs(), key=lambda row: row.name)
-        lines = [_line(here, row) for row in rows[:limit]]
+        over = _ended(here, rows)
+        lines = [_line(here, row, over.get(row.name)) for row in rows[:limit]]
         here.emit({"v": 1, "jobs": [plain for plain, _ in lines]}, lambda: _text(here, [cells for _, cells in lines]))
         if not rows:
             here.remark(here.word("no_jobs"))
         else:
             here.say_zone()
+        for end in sorted(over.values(), key=lambda end: -end.at)[:ENDS_TOLD]:
+            here.remark(end.sentence(here.voice(here.one_zone or "UTC")))
         if len(rows) > limit:
             here.remark(here.word("more_rows", count=len(rows) - limit))
         bad = [plain["job"] for plain, _ in lines if plain["last"] is not None and plain["last"]["outcome"] in _BAD]
         if bad:
             here.remark(here.word("jobs_bad", count=len(rows), bad=len(bad), job=bad[0]))
     return problems.OK
+
+
+def _ended(here: Session, rows: Sequence[JobRow]) -> dict[str, JobEnd]:
+    """Return who ended which of these jobs, when and why."""
+    names = {(row.name, row.revision) for row in rows if not row.rule}
+    ends = ended.ends_of(here.store.tallies(revisions=True)) if names else {}
+    return {name: end for (name, revision), end in ends.items() if (name, revision) in names}
 
 
 def _text(here: Session, cells: Sequence[Sequence[str]]) -> str:
@@ -69,7 +82,7 @@ def fitted(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Sequen
     ]
 
 
-def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
+def _line(here: Session, row: JobRow, end: JobEnd | None) -> tuple[dict[str, Any], list[str]]:
     job = read_rule(row)
     voice = here.voice(here.zone_of(job))
     recent = _recent(here, row.name, voice.now)
@@ -92,6 +105,7 @@ def _line(here: Session, row: JobRow) -> tuple[dict[str, Any], list[str]]:
         },
         "paused": row.paused,
         "ended": not row.rule,
+        "end": ended.plain(end, stamp(end.at if end is not None else None, voice.zone)),
         "revision": row.revision,
         "recent": [outcome_of(other, voice.now) for other in reversed(recent[:STRIP])],
     }

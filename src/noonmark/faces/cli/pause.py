@@ -7,7 +7,7 @@ import click
 from noonmark.core.model import Act
 from noonmark.core.told import Told
 from noonmark.explain.find import the_job
-from noonmark.faces.cli.acts import carry_out, reason_given
+from noonmark.faces.cli.acts import answered, carried_out, reason_given
 from noonmark.faces.cli.session import Command, session
 
 
@@ -18,6 +18,7 @@ from noonmark.faces.cli.session import Command, session
 def pause(ctx: click.Context, job: str, reason: str) -> int:
     """Pause a job: what falls due meanwhile is recorded as skipped, what runs goes on."""
     with session(ctx) as here:
-        the_job(here.store, job)
+        row = the_job(here.store, job)
         act = Act(kind="pause", actor=here.actor, reason=reason_given(reason), job=job)
-        return carry_out(here, act, done="is_paused", what=Told(job))
+        done = "is_paused" if row.rule else "is_paused_ended"
+        return answered(here, act, carried_out(here, act), done=done, what=Told(job), ended=not row.rule)

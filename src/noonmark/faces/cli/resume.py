@@ -7,7 +7,7 @@ import click
 from noonmark.core.model import Act
 from noonmark.core.told import Told
 from noonmark.explain.find import the_job
-from noonmark.faces.cli.acts import carry_out
+from noonmark.faces.cli.acts import answered, carried_out
 from noonmark.faces.cli.session import Command, session
 
 
@@ -18,6 +18,7 @@ from noonmark.faces.cli.session import Command, session
 def resume(ctx: click.Context, job: str, reason: str) -> int:
     """Resume a paused job; what fell due during the pause is not run."""
     with session(ctx) as here:
-        the_job(here.store, job)
+        row = the_job(here.store, job)
         act = Act(kind="resume", actor=here.actor, reason=reason, job=job)
-        return carry_out(here, act, done="is_resumed", what=Told(job))
+        done = "is_resumed" if row.rule else "is_resumed_ended"
+        return answered(here, act, carried_out(here, act), done=done, what=Told(job), ended=not row.rule)

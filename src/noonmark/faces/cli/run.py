@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from noonmark.core import phrasing, series
 from noonmark.core.model import (
+    OPEN_STATES,
     Added,
     Decision,
     Event,
@@ -23,6 +24,8 @@ from noonmark.core.model import (
 from noonmark.core.told import Told, joined, key_told
 from noonmark.explain.evidence import replay
 from noonmark.explain.find import the_job
+from noonmark.explain.generations import one_before
+from noonmark.explain.generations import told as told_before
 from noonmark.explain.meant import Meant, NotMeant, for_text, meant
 from noonmark.explain.render import ASCII_MARKS, MARKS, check_lines, stamp
 from noonmark.faces.cli import problems
@@ -88,7 +91,7 @@ def run(
         if not dry_run:
             here.refuse_pretending()
         job_row = the_job(here.store, job)
-        rule = readable(job_row)
+        rule = readable(here, job_row)
         checked = check_params(here, rule, given, app, rules)
         when = Meant() if asked is None else _meant(here, rule, asked)
         if overrides and rule.window is not None:
@@ -168,7 +171,8 @@ def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *
     decisions = []
     for row in rows:
         decision = replay(rule, job_row, as_occurrence(row), here.store.facts, here.now)
-        if again and decision.code == "key_held" and decision.detail.get("state") not in ("PENDING", "RUNNING"):
+        held_by = decision.detail.get("state") if decision.code == "key_held" else None
+        if held_by in _YIELDS or (again and held_by is not None and held_by not in OPEN_STATES):
             decision = replay(rule, job_row, as_occurrence(row, claimed=True), here.store.facts, here.now)
         decisions.append((row, decision))
     plain = {
@@ -232,8 +236,9 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
     here.emit(plain, lambda: joined(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
     new = [answer.id for answer in added if answer.outcome == "added"]
     if None in stand:
-        here.remark(here.word("run_again"))
+        _remark_refused(here, added)
         return problems.REFUSED, new
+    _remark_over(here, rule, added)
     asked = [found for found in stand if found is not None]
     for found in asked:
         remark_standing(here, found)
@@ -243,6 +248,26 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
     return (problems.REFUSED if any(found.ends for found in asked) else problems.OK), new
 
 
+def _remark_over(here: Session, rule: Job, added: list[Added]) -> None:
+    """Say of what was asked for under a key that had been given up: by whom it was cancelled, for one."""
+    for row in here.store.occurrences(Query(ids=tuple(answer.id for answer in added), oldest_first=True)):
+        before = one_before(here.store, row)
+        if before is not None:
+            here.remark(told_before(row, before, here.voice(rule.tz)))
+
+
+def _remark_refused(here: Session, added: list[Added]) -> None:
+    """Say what can be done about a key that is held: what is over can be repeated, what is not is to be looked at."""
+    ids = tuple(answer.duplicate_of for answer in added if answer.duplicate_of is not None)
+    holders = here.store.occurrences(Query(ids=ids)) if ids else []
+    if all(holder.state in OPEN_STATES for holder in holders) and holders:
+        here.remark(f"noonmark why r{holders[0].id}")
+    else:
+        here.remark(here.word("run_again"))
+
+
+_YIELDS = (State.CANCELLED, State.SKIPPED)
+"""Holders of a key that give it to whoever asks by hand: nothing was done under it."""
 _HELD = {State.SUCCESS: "held_done", State.FAILED_MANUAL: "held_person"}
 
 

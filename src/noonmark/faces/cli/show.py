@@ -16,13 +16,15 @@ from noonmark.core.shown import redacted, redacted_value, shown_line
 from noonmark.core.told import Told, joined
 from noonmark.core.urls import without_secrets
 from noonmark.core.values import dataclass
-from noonmark.explain import forecast
+from noonmark.explain import ended, forecast
 from noonmark.explain.awake import alive_with
 from noonmark.explain.describe import conditions_text, trigger_source, trigger_text, window_text
+from noonmark.explain.ended import JobEnd, end_of
+from noonmark.explain.find import last_rule, the_job
 from noonmark.explain.render import pad, stamp, width
 from noonmark.explain.voice import Voice
 from noonmark.faces.cli import problems, show_words
-from noonmark.faces.cli.declared import own_clock, stored_or_declared
+from noonmark.faces.cli.declared import own_clock, readable, stored_or_declared
 from noonmark.faces.cli.session import Command, Session, session
 
 _DEFAULTS = Job(name="-", trigger=Manual(), reason="-")
@@ -48,7 +50,8 @@ class Field:
 def show(ctx: click.Context, job: str, app: str | None) -> int:
     """Show one job's rule with every default, and where each value comes from."""
     with session(ctx) as here:
-        rule, row = stored_or_declared(here, job, app)
+        end = None if app is not None else end_of(here.store, the_job(here.store, job))
+        rule, row = stored_or_declared(here, job, app) if end is None else _as_it_was(here, end)
         if app is not None and not here.settings.now:
             here.now = own_clock()
         plain = {"v": 1, "job": rule.name, "rule": codec.job_to_plain(rule), "revision": row.revision if row else None}
@@ -58,16 +61,23 @@ def show(ctx: click.Context, job: str, app: str | None) -> int:
                 "paused": row.paused,
                 "pause_reason": row.pause_reason,
                 "digest": row.digest,
+                "ended": ended.plain(end, stamp(end.at if end else None, here.zone(rule.tz))),
             }
-        here.emit(plain, lambda: _text(here, rule, row))
+        here.emit(plain, lambda: _text(here, rule, row, end))
     return problems.OK
 
 
-def _text(here: Session, job: Job, row: JobRow | None) -> str:
+def _as_it_was(here: Session, end: JobEnd) -> tuple[Job, JobRow]:
+    """Return the last rule of a job that was ended, with its row as it is now."""
+    row = the_job(here.store, end.job)
+    return last_rule(here.store, row) or readable(here, row), row
+
+
+def _text(here: Session, job: Job, row: JobRow | None, end: JobEnd | None) -> str:
     lang = here.lang
     fields = [*_promise(here, job, row), *_running(job, lang)]
     if row is not None:
-        fields += _stored(here, job, row)
+        fields += _stored(here, job, row, end)
     names = [show_words.say(field.name, lang) for field in fields]
     wide = max(width(name) for name in names)
     column = min(VALUE_COLUMNS, max(width(field.value) for field in fields))
@@ -93,7 +103,8 @@ def _promise(here: Session, job: Job, row: JobRow | None) -> list[Field]:
     say = show_words.say
     coming = _coming(here, job, row)
     fields = [Field("when", _when(job, lang), "rule")]
-    if coming is not None:
+    is_over = row is not None and not row.rule
+    if coming is not None and not is_over:
         voice = here.voice(job.tz)
         shown = f"{voice.day_and_clock(coming)} {voice.zone}"
         far = here.word("in_parens", moment=shown, distance=voice.distance(coming))
@@ -187,10 +198,13 @@ def _on_lost_origin(job: Job) -> str:
     return _origin((job.on_lost, job.max_takeovers), (_DEFAULTS.on_lost, _DEFAULTS.max_takeovers))
 
 
-def _stored(here: Session, job: Job, row: JobRow) -> list[Field]:
+def _stored(here: Session, job: Job, row: JobRow, end: JobEnd | None) -> list[Field]:
     voice, lang, say = here.voice(job.tz), here.lang, show_words.say
     awake, able = alive_with(here.workers, job.name, voice.now)
     since = say("since", lang, at=f"{voice.day_and_clock(row.effective_at)} {voice.zone}")
+    if end is not None:
+        told = end.told(voice) | {"at": f"{voice.day_and_clock(end.at)} {voice.zone}"}
+        since = say("no_more_since", lang, **told)
     fields = [
         Field("in_force", since, "store"),
         Field("workers", say("able", lang, able=able, awake=awake), "store"),

@@ -85,6 +85,7 @@ SHOWN: dict[str, tuple[str, str]] = {
     "source_code": ("code", "代码"),
     "source_file": ("a rules file", "规则文件"),
     "source_task_rules": ("TASK_RULES", "TASK_RULES"),
+    "no_more_since": ("no more: ended {at} by {actor}: {reason}", "不再生效：已由 {actor} 于 {at} 终止：{reason}"),
     "since": ("since {at}", "自 {at} 起"),
     "able": ("{able} of {awake} awake run it", "在线 {awake} 个，其中 {able} 个可运行"),
     "paused_since": ("since {at}: {reason}", "自 {at} 起：{reason}"),

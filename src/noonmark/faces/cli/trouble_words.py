@@ -173,12 +173,12 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
     ),
     "job_ended": (
         (
-            "the job {job} was ended",
+            "the job {job} was ended at {at} by {actor}: {reason}",
             "its rule was taken back; its history stays: noonmark history {job}",
             "to begin it again: noonmark rules apply FILE, or start a worker whose app declares it",
         ),
         (
-            "任务 {job} 已终止",
+            "任务 {job} 已由 {actor} 于 {at} 终止：{reason}",
             "它的规则已收回；历史仍在：noonmark history {job}",
             "若要重新开始：noonmark rules apply 文件，或启动声明了它的 worker",
         ),

@@ -80,12 +80,30 @@ WORDS: dict[str, tuple[str, str]] = {
     "clock_ok": ("ok", "正常"),
     # -- acts
     "is_cancelled": ("{names} is cancelled", "{names} 已取消"),
+    "key_is_held": (
+        (
+            "nothing had the key {key}, so nothing was cancelled; {names} holds it from now on\n"
+            "what a schedule, an event or a call asks for with it will not run; noonmark history shows the keys there are"
+        ),
+        (
+            "没有任何触发用键 {key}，因此没有取消什么；从现在起由 {names} 占住它\n"
+            "时间表、事件或调用以它请求的都不会运行；已有的键见 noonmark history"
+        ),
+    ),
     "is_due_again": ("{names} is due again", "{names} 已重新排入"),
     "is_done": ("{names} is marked as done", "{names} 已标记为已完成"),
     "is_handled": ("{names} is marked as handled", "{names} 已标记为已处理"),
     "is_skipped": ("{names} will not run", "{names} 不再运行"),
     "is_paused": ("{names} is paused", "{names} 已暂停"),
     "is_resumed": ("{names} is resumed", "{names} 已恢复"),
+    "is_paused_ended": (
+        "{names} is paused; it was ended, so this counts from when it is declared again. See: noonmark show {names}",
+        "{names} 已暂停；该任务已终止，因此到重新声明时才起作用。详见：noonmark show {names}",
+    ),
+    "is_resumed_ended": (
+        "{names} is resumed; it was ended, so nothing of it runs before it is declared again. See: noonmark show {names}",
+        "{names} 已恢复；但该任务已终止，重新声明之前不会运行。详见：noonmark show {names}",
+    ),
     "is_ended": (
         "{names} is ended: nothing new falls due; its history and keys stay",
         "{names} 已终止：不再有新的时刻；历史和键保留",

@@ -85,7 +85,9 @@ class Rollbacks(Watch):
         for begun in self.ground.begun:
             self._judge_start(begun)
             if call.told and _machine(begun.who) in self._owing:  # what arrives again late, nobody hears of
-                self.blame("S13", f"{begun.who} began r{begun.row.id} on a store that lost what it was told, and never asked")
+                self.blame(
+                    "S13", f"{begun.who} began r{begun.row.id} on a store that lost what it was told, and never asked"
+                )
 
     def on_failover(self) -> None:
         """Forget what the store no longer knows of rollbacks."""

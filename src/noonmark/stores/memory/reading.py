@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
-from noonmark.core.model import OPEN_STATES, Fact, Micros, Occurrence, Query, State, Story, Tallies
+from noonmark.core.model import OPEN_STATES, Fact, JobRow, Micros, Occurrence, Query, State, Story, Tallies
 from noonmark.stores.memory.tables import Tables
 
 WORKER_FIELDS = ("host", "pid", "process_started", "boot_id", "until", "ended_at")
@@ -130,5 +131,11 @@ def tallies(tables: Tables, now: Micros, *, revisions: bool) -> Tallies:
         stale_refused=tables.stale_refused,
         duplicates_refused=tables.duplicates_refused,
         open_alerts=tuple(alert for alert in tables.alerts if alert.closed_at is None),
-        revisions=tuple(tables.revisions) if revisions else (),
+        revisions=_revisions(tables) if revisions else (),
+        acts=tuple(line for line in tables.ledger.get(0, ()) if line.job) if revisions else (),
     )
+
+
+def _revisions(tables: Tables) -> tuple[JobRow, ...]:
+    pairs = zip(tables.revisions, tables.revised, strict=True)
+    return tuple(replace(job, by=actor) for job, (actor, _) in pairs)

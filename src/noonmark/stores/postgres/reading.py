@@ -62,7 +62,8 @@ OPEN = (
     " count(*) FILTER (WHERE state = 'PENDING' AND due_at > t.now AND NOT is_new AND NOT is_held), min(due_at)"
     " FROM ~agenda, t GROUP BY state"
 )
-_REVISIONS = "SELECT name, rule, digest, revision, effective_at, event FROM ~job_revision ORDER BY seq"
+_ACTS = f"SELECT {_LEDGER} FROM ~ledger WHERE occurrence_id = 0 AND job <> '' ORDER BY seq"  # they concern whole jobs
+_REVISIONS = "SELECT name, rule, digest, revision, effective_at, event, actor FROM ~job_revision ORDER BY seq"
 _SNAPSHOT: Statement = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
 _END: Statement = ("COMMIT", ())
 
@@ -200,7 +201,7 @@ def workers(session: Session) -> list[WorkerInfo]:
 
 def tallies(session: Session, fixed: Micros | None, *, revisions: bool) -> Tallies:
     """Count, for backlog and overview; only open rows are looked at, ended ones are counted as they end."""
-    last: list[Statement] = [(_REVISIONS, ())] if revisions else []
+    last: list[Statement] = [(_REVISIONS, ()), (_ACTS, ())] if revisions else []
     _, clock, counted, open_rows, alerts, *told, _ = session.ask(
         _SNAPSHOT, (f"SELECT {NOW}", (fixed,)), (_COUNTERS, ()), (OPEN, (fixed,)), (_OPEN_ALERTS, ()), *last, _END
     )
@@ -219,12 +220,13 @@ def tallies(session: Session, fixed: Micros | None, *, revisions: bool) -> Talli
         duplicates_refused=counters.get("duplicates_refused", 0),
         open_alerts=tuple(Alert(**_named(_ALERT, row)) for row in alerts),
         revisions=tuple(_revision(row) for row in told[0]) if told else (),
+        acts=tuple(LedgerLine(**_named(_LEDGER, line)) for line in told[1]) if told else (),
     )
 
 
 def _revision(row: Row) -> JobRow:
-    name, rule, digest, revision, effective_at, event = _plain(row)
-    return JobRow(name=name, rule=rule, digest=digest, revision=revision, effective_at=effective_at, event=event)
+    name, rule, digest, revision, effective, event, actor = _plain(row)
+    return JobRow(name=name, rule=rule, digest=digest, revision=revision, effective_at=effective, event=event, by=actor)
 
 
 def _plain(row: Row) -> Row:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, Protocol
 
-from noonmark.core.model import OPEN_STATES, Occurrence, Query, State
+from noonmark.core.model import OPEN_STATES, LedgerLine, Occurrence, Query, State
 from noonmark.stores.redis import wire
 
 ROWS_AT_ONCE = 500
@@ -207,3 +207,13 @@ def _along(reads: Reads, index: str, query: Query, low: str, high: str) -> Itera
             members = reversed(reads.ask("ZRANGE", index, max(after - page, first), after - 1))
             after -= page
         yield from _numbers(members)
+
+
+def acts(reads: Reads) -> tuple[LedgerLine, ...]:
+    """Read what people did to whole jobs, oldest first; such lines stand under no occurrence (0)."""
+    found: list[LedgerLine] = []
+    number, offset = 0, 0
+    while number == 0:
+        number, offset, _, _, records = reads.read("export", ["ledger", 0, offset, ROWS_AT_ONCE, 1])
+        found += [wire.line(*record) for record in records]
+    return tuple(line for line in found if line.job)

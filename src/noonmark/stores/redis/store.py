@@ -269,6 +269,7 @@ class RedisStore:
             duplicates_refused=counts.get("duplicates_refused", 0),
             open_alerts=tuple(wire.alert(one) for one in alerts),
             revisions=self._revisions() if revisions else (),
+            acts=reading.acts(self) if revisions else (),
         )
 
     def _revisions(self) -> tuple[JobRow, ...]:
@@ -278,8 +279,10 @@ class RedisStore:
             highest, rows = self.read("revisions", [first, first + READ_AT_ONCE - 1])
             first += READ_AT_ONCE
             found += [
-                JobRow(name=name, rule=rule, digest=digest, revision=revision, effective_at=effective, event=event)
-                for name, rule, digest, revision, effective, event, *_ in rows
+                JobRow(
+                    name=name, rule=rule, digest=digest, revision=revision, effective_at=effective, event=event, by=by
+                )
+                for name, rule, digest, revision, effective, event, by, *_ in rows
             ]
         return tuple(found)
 

@@ -157,15 +157,24 @@ def tallies(connection: Reads, now: Micros, *, revisions: bool) -> Tallies:
         duplicates_refused=counters.get("duplicates_refused", 0),
         open_alerts=_alerts(connection, "closed_at IS NULL"),
         revisions=_revisions(connection) if revisions else (),
+        acts=_acts(connection) if revisions else (),
     )
 
 
 def _revisions(connection: Reads) -> tuple[JobRow, ...]:
-    rows = connection.execute("SELECT name, rule, digest, revision, effective_at, event FROM job_revision ORDER BY seq")
-    return tuple(
-        JobRow(name=name, rule=rule, digest=digest, revision=revision, effective_at=effective_at, event=event)
-        for name, rule, digest, revision, effective_at, event in rows
+    rows = connection.execute(
+        "SELECT name, rule, digest, revision, effective_at, event, actor FROM job_revision ORDER BY seq"
     )
+    return tuple(
+        JobRow(name=name, rule=rule, digest=digest, revision=revision, effective_at=effective, event=event, by=actor)
+        for name, rule, digest, revision, effective, event, actor in rows
+    )
+
+
+def _acts(connection: Reads) -> tuple[LedgerLine, ...]:
+    """Read what people did to whole jobs; such lines stand under no occurrence (0)."""
+    rows = connection.execute(f"SELECT {_LEDGER} FROM ledger WHERE occurrence_id = 0 AND job <> '' ORDER BY seq")
+    return tuple(LedgerLine(**_named(_LEDGER, line)) for line in rows)
 
 
 def _alerts(connection: Reads, condition: str, *bindings: Any) -> tuple[Alert, ...]:

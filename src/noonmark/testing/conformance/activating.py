@@ -84,10 +84,10 @@ def every_revision_is_remembered_oldest_first(harness: Harness) -> None:
     _edit(harness, at=30)
     _edit(harness, at=40, expected=2)
     revisions = harness.store.tallies(revisions=True).revisions
-    assert [(job.revision, job.digest, job.effective_at) for job in revisions] == [
-        (1, "digest-1", harness.at(0)),
-        (2, "digest-2", harness.at(30)),
-        (3, "digest-3", harness.at(40)),
+    assert [(job.revision, job.digest, job.effective_at, job.by) for job in revisions] == [
+        (1, "digest-1", harness.at(0), "ada"),
+        (2, "digest-2", harness.at(30), "ada"),
+        (3, "digest-3", harness.at(40), "ada"),
     ]
     assert harness.store.tallies().revisions == ()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from noonmark.core.model import Event, Gates, Passed, Query, State
 from noonmark.testing.conformance.harness import Harness
 
@@ -112,6 +114,23 @@ def a_job_that_was_ended_can_be_activated_again(harness: Harness) -> None:
     job = harness.activate(harness.frontier_row("1", at=60), at=10, expected_revision=expected)
     assert (job.digest, job.revision) == ("digest-1", expected + 1)
     assert harness.take_one(at=60).identity == "t:1"
+
+
+def what_people_did_to_jobs_is_told_with_the_revisions(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=60))
+    harness.activate(job="other")
+    harness.act("pause", job="other", actor="bob", reason="vendor is down", at=3)
+    harness.act("end_job", job="job", actor="ada", reason="no more", at=5)
+    harness.act("cancel", occurrence_id=harness.add_one(harness.caller_row(job="other", at=60)), at=6)
+    assert harness.store.tallies().acts == ()
+    told = [
+        (line.event, line.job, line.actor, json.loads(line.detail)["reason"], line.at, line.revision)
+        for line in harness.store.tallies(revisions=True).acts
+    ]
+    assert told == [
+        ("pause", "other", "bob", "vendor is down", harness.at(3), 1),
+        ("end_job", "job", "ada", "no more", harness.at(5), 2),
+    ]
 
 
 def ending_a_job_leaves_behind_what_its_rule_missed(harness: Harness) -> None:
