@@ -91,7 +91,9 @@ def _count_heartbeats_as_survived(planter: Planter) -> None:
 
 
 def _goes_back_unseen(plan: Plan) -> bool:
-    return any(isinstance(fault, f.Failover) and fault.unseen and fault.lose > 10 for fault in plan.faults)
+    """Near the end, where people ask for less and workers idle."""
+    late = [fault for fault in plan.faults if isinstance(fault, f.Failover) and fault.at > plan.length * 4 // 5]
+    return any(fault.unseen and fault.lose > 10 for fault in late)
 
 
 ROLLBACK_MUTANTS: tuple[Mutant, ...] = (
