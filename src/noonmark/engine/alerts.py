@@ -29,12 +29,13 @@ def say_alerts(
     """Log each alert: level, job, its owner, run, key, attempt and the reason's sentence.
 
     An all-clear is written for every kind that may be open, and told only of one that was: ``were_open`` names the
-    (job, kind) that the store had, and a row that failed before opened one itself.
+    (job, kind) that the store had, and a row that failed before opened one itself.  It is told of the run: the job's
+    alert may stay open for another one that needs a person.
     """
     for alert in alerts:
         if alert.clear:
             if (alert.job, alert.kind) in were_open or (alert.kind == "failing" and _failed_before(row)):
-                ALERTS.info("all clear: %s (%s)", shown_line(alert.job), alert.kind)
+                ALERTS.info("all clear: %s %s (%s)", shown_line(alert.job), row.run_id, alert.kind)
             continue
         if alert.detail.get("update"):  # three alerts for a failing occurrence; between them the open one is updated
             continue

@@ -12,6 +12,7 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 
+from noonmark.core.escalate import URGENT
 from noonmark.core.model import Micros, Settled, Settlement
 from noonmark.engine.alerts import must_be_looked_up, say_alerts
 from noonmark.engine.errors import GateClosed
@@ -111,7 +112,9 @@ class Recorder:
             tallies = await self._gate.call(self._store.tallies)
         except Exception:  # the settlement that follows meets the same store, and says what is wrong with it
             return frozenset()
-        return frozenset((alert.job, alert.kind) for alert in tallies.open_alerts)
+        ends = {item.occurrence_id for _, item in pairs}
+        closing = (alert for alert in tallies.open_alerts if alert.level < URGENT or alert.occurrence_id in ends)
+        return frozenset((alert.job, alert.kind) for alert in closing)
 
     def _say(self, finish: Finish, item: Settlement, answer: Settled, were_open: frozenset[tuple[str, str]]) -> None:
         run = finish.run

@@ -549,10 +549,10 @@ def test_a_failure_that_ends_well_is_one_all_clear_of_its_kind(
 
     id_ = later(world, fail_once)
     world.until(lambda: world.row(id_).state is State.SUCCESS, at_most="30s")
-    assert all_clears(caplog) == ["all clear: work (failing)"]
+    assert all_clears(caplog) == [f"all clear: work r{id_} (failing)"]
 
 
-def test_a_person_s_run_that_ends_what_was_failing_is_an_all_clear(
+def test_only_the_occurrence_that_needs_a_person_or_a_person_ends_its_urgent_alert(
     make_world: MakeWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "noonmark.alert")
@@ -568,4 +568,9 @@ def test_a_person_s_run_that_ends_what_was_failing_is_an_all_clear(
     assert all_clears(caplog) == []
     asked = asked_by(world, Origin.MANUAL)
     world.until(lambda: world.row(asked).state is State.SUCCESS, at_most="10s")
-    assert all_clears(caplog) == ["all clear: work (failing)"]
+    assert all_clears(caplog) == [], "another one went well, and this one still needs a person"
+    assert [alert.occurrence_id for alert in world.store.tallies().open_alerts] == [id_]
+    world.store.act("again", Act(kind="retry", actor="ann", reason="corrected", occurrence_id=id_))
+    world.until(lambda: world.row(id_).state is State.SUCCESS, at_most="10s")
+    assert world.store.tallies().open_alerts == ()
+    assert all_clears(caplog) == [f"all clear: work r{id_} (failing)"]
