@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from noonmark.core import codec, reasons
-from noonmark.core.model import HOUR, MINUTE, SECOND, CatchUp, Every, Job, Origin, Retry, State
+from noonmark.core.model import HOUR, MINUTE, SECOND, Act, CatchUp, Every, Job, Origin, Retry, State
 from noonmark.core.series import row_for_call
 from noonmark.engine.context import Context
 from noonmark.engine.errors import DoNotRetry
@@ -379,8 +379,6 @@ def test_a_stopping_worker_lets_short_runs_end(make_world: MakeWorld) -> None:
 
 
 def test_a_cancel_reaches_the_running_job(make_world: MakeWorld) -> None:
-    from noonmark.core.model import Act
-
     world = make_world(replicas=1)
     id_ = later(world, sleeping(world, "work", "5m"))
     world.until(lambda: bool(world.effects))
@@ -416,8 +414,6 @@ def test_timeouts_are_not_reached_by_waiting_rows(make_world: MakeWorld) -> None
 
 @pytest.mark.parametrize("reason", ["timed out", "cancelled", "handed back"])
 def test_what_a_job_returns_after_it_was_told_to_stop_is_no_success(make_world: MakeWorld, reason: str) -> None:
-    from noonmark.core.model import Act
-
     world = make_world(replicas=1)
 
     async def gives_way() -> str:
