@@ -223,11 +223,11 @@ NOT_RUN: tuple[Reason, ...] = (
     ),
     reason(
         "slot_taken",
-        "The round before it was still in progress[ ({occupant:run})], so this one was skipped.",
-        "上一轮仍在进行[（{occupant:run}）]，本轮跳过。",
+        "Another round was in progress[ ({occupant:run})] when this one could have started, so it was skipped.",
+        "本轮可以启动时，另一轮[（{occupant:run}）]正在进行，因此跳过。",
         (
-            "If rounds may overlap: overlap: allow; else make the interval longer or the job shorter",
-            "若允许重叠：overlap: allow；否则加大间隔或缩短任务",
+            "If every round must run: overlap: queue_all; if rounds may overlap: overlap: allow",
+            "若每一轮都要跑：overlap: queue_all；若允许重叠：overlap: allow",
         ),
     ),
     reason(

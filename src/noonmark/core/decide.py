@@ -15,6 +15,7 @@ from typing import Any
 
 from noonmark.core import conditions, rollback, times
 from noonmark.core.answers import Answer, Look, misses, passes, skips, unknown, waits
+from noonmark.core.lifecycle import SLOT_WAIT
 from noonmark.core.model import MINUTE, SECOND, Check, Decision, Event, Fact, Job, Micros, Occurrence, Verdict
 
 LATE_AFTER: Micros = MINUTE
@@ -24,9 +25,6 @@ LOCK_RECHECK: Micros = 5 * SECOND
 LOCK_FREED: Micros = SECOND
 """A lock that a run of ours was about to give back so long ago, or less, may be free any moment: it is asked soon."""
 LOCK_SOON: Micros = SECOND // 2
-SLOT_RECHECK: Micros = 5 * SECOND
-"""Who leaves an overlap slot wakes the oldest of those that wait for it; the others ask again at least this often, in case
-that one does not take it."""
 
 
 def decide(job: Job, row: Occurrence, facts: Mapping[str, Fact], now: Micros) -> Decision:
@@ -182,9 +180,12 @@ def dependency(look: Look) -> Answer:
 
 
 def overlap(look: Look) -> Answer:
-    """One at a time per job and subject; a round that is skipped for it is recorded, never silent."""
+    """One at a time per job and subject; a round that is skipped for it is recorded, never silent.
+
+    Who waits is handed the slot by the store when its turn comes, so nobody asks often, however many wait.
+    """
     job, row = look.job, look.row
-    if not job.skips_overlap:
+    if not job.one_at_a_time:
         return passes("any number at once")
     name, wanted = slot_name(job, row), "nobody in progress"
     fact = look.facts.get(name)
@@ -194,10 +195,10 @@ def overlap(look: Look) -> Answer:
     if not occupant or occupant["occurrence_id"] == row.id:
         return passes(wanted, "nobody")
     seen, detail = f"r{occupant['occurrence_id']}", {"occupant": occupant["occurrence_id"]}
-    # It gave its slot up when it failed for good, or the rule had none then; or every round must run: it waits its turn.
-    if look.has_begun or job.queues_rounds:
-        until = look.now + min(job.catch_up.recheck, SLOT_RECHECK)
-        return waits("slot_wait", detail, wanted=wanted, seen=seen, until=until, facts=(fact,))
+    # What has begun gave its slot up when it failed for good, or the rule had none then; it may not vanish either.
+    if look.has_begun or job.on_overlap == "queue_all":
+        until = look.now + job.catch_up.recheck
+        return waits(SLOT_WAIT, detail, wanted=wanted, seen=seen, until=until, facts=(fact,))
     return skips("slot_taken", detail, wanted=wanted, seen=seen)
 
 

@@ -6,7 +6,7 @@ picture in the docs is drawn from this table.  (docs/semantics.md 2.)
 
 from __future__ import annotations
 
-from noonmark.core.model import HOUR, OPEN_STATES, SECOND, Event, Micros, Origin, State
+from noonmark.core.model import HOUR, OPEN_STATES, SECOND, Event, Micros, Occurrence, Origin, State
 
 PENDING, RUNNING, SUCCESS = State.PENDING, State.RUNNING, State.SUCCESS
 RETRYING, MANUAL = State.FAILED_RETRYING, State.FAILED_MANUAL
@@ -74,6 +74,8 @@ ASKED_BY_A_PERSON = frozenset({Origin.MANUAL, Origin.BACKFILL})
 """To such rows those states give their key."""
 CANCEL_WITHIN: Micros = SECOND
 """A cancel that was noted between a look and its park is carried out by another look this soon."""
+SLOT_WAIT = "slot_wait"
+"""The code of a row that waits for the overlap slot of its series; stores give a slot that is left to the oldest of them."""
 KEPT: Micros = HOUR
 """How long the first answer to a request is remembered."""
 
@@ -91,3 +93,12 @@ def effective_event(event: Event, *, cancel_requested: bool) -> Event:
 def is_end(state: State) -> bool:
     """Return True for the states that carry no ``due_at``."""
     return state not in OPEN_STATES
+
+
+def gives_slot_up(row: Occurrence) -> bool:
+    """Return True when the row, which parks, must not keep the overlap slot that was handed to it.
+
+    Who has started keeps its slot to the end.  Who was only handed it and waits for something else would hold up everybody
+    behind it.
+    """
+    return row.state is PENDING and (row.first_started_at is None or row.code == SLOT_WAIT)

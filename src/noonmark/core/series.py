@@ -283,7 +283,7 @@ def _call_key(job: Job, key: str | None, bound: keys.Bound, params: Mapping[str,
 
 def _gated(job: Job) -> bool:
     """Return True unless windows and limits alone gate a start: those ``take`` compares by itself."""
-    return bool(job.depends_on) or not job.guardrails.allow_weekend or job.skips_overlap or job.lock is not None
+    return bool(job.depends_on) or not job.guardrails.allow_weekend or job.one_at_a_time or job.lock is not None
 
 
 def _window(job: Job, scheduled: Micros, *, meant: Micros | None = None) -> tuple[Micros | None, Micros | None]:

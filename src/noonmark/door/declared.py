@@ -43,7 +43,7 @@ class JobWords(TypedDict, total=False):
     params: Mapping[str, Any]
     lease: parts.Length
     timeout: parts.Length
-    overlap: Literal["skip", "allow"]
+    overlap: Literal["skip", "queue_all", "allow"]
     lock: str | Mapping[str, Any]
     on_lost: Literal["takeover", "wait", "manual"]
     max_takeovers: int
@@ -55,14 +55,14 @@ class JobWords(TypedDict, total=False):
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {
-    "overlap": ("skip", "allow"),
+    "overlap": ("skip", "queue_all", "allow"),
     "on_lost": ("takeover", "wait", "manual"),
     "on_rollback": ("hold", "run"),
     "scope": ("cluster", "each_worker"),
     "isolation": ("", "process"),
     "business_date": ("same", "previous_day"),
 }
-_LATER_CHOICES = {"overlap": ("queue_one", "queue_all", "cancel_previous")}
+_LATER_CHOICES = {"overlap": ("queue_one", "cancel_previous")}
 _KINDS: dict[str, tuple[type, ...]] = {
     "reason": (str,), "name": (str,), "key": (str,), "owner": (str,), "window": (model.Window, type(None)),
     "guardrails": (model.Guardrails,), "allow_weekend": (bool,), "retry": (model.Retry, int),

@@ -74,7 +74,7 @@ class Case:
                 revision=self.job_row.revision,
                 pause_version=self.job_row.pause_version,
                 facts={name: version for name, version in seen.items() if not starts or not name.startswith("pause:")},
-                slot=slot_name(self.job, row) if starts and self.job.skips_overlap else "",
+                slot=slot_name(self.job, row) if starts and self.job.one_at_a_time else "",
             )
         elif seen:  # nothing can be decided here about a row of a lost range
             gates = Gates(revision=row.revision, facts=seen)

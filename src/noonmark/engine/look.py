@@ -84,7 +84,7 @@ class Looker:
         """Bring every row to an outcome; return those that are to be run now."""
         cases = [self._case(row) for row in rows]
         try:
-            return await self._look(cases)
+            return await self._look(_in_turn(cases))
         finally:
             for case in cases:  # what no run took along
                 if case.hold is not None:
@@ -309,3 +309,15 @@ class Looker:
         if decision.event not in STARTS or answer.state is not State.RUNNING:
             return []
         return [case.run(answer, self._now())]
+
+
+def _in_turn(cases: Sequence[Case]) -> list[Case]:
+    """Return the batch as it came, but of several for one slot the oldest first, or the newest if only that is wanted."""
+    slots: dict[tuple[str, str], list[Case]] = {}
+    for case in cases:
+        slots.setdefault((case.row.job, case.row.subject), []).append(case)
+    for rivals in slots.values():
+        job = rivals[0].job
+        is_newest_last = job is None or job.catch_up.missed != "latest" or job.on_overlap != "skip"
+        rivals.sort(key=lambda case: (case.row.scheduled_for, case.row.id), reverse=is_newest_last)
+    return [slots[case.row.job, case.row.subject].pop() for case in cases]

@@ -83,11 +83,11 @@ FINDING_MESSAGES: dict[str, Message] = {
     ),
     "rounds_skipped": Message(
         "with missed: all every round is to run, and overlap: skip leaves out those that fall due while one runs",
-        "after an absence that is all but the oldest",
-        "leave overlap out (they wait for each other), or write overlap: allow",
+        "after an absence that is nearly all of them",
+        "leave overlap out or write overlap: queue_all (they wait for each other), or overlap: allow",
         "missed: all 表示每一轮都要运行，而 overlap: skip 会跳过运行期间到期的轮次",
-        "停机之后会只剩最早的一轮",
-        "请去掉 overlap（各轮依次等待），或写 overlap: allow",
+        "停机之后几乎全被跳过",
+        "请去掉 overlap 或写 overlap: queue_all（各轮依次等待），或写 overlap: allow",
     ),
     "limit_of_seconds": Message(
         "a limit of {value} makes a miss of a start that load alone delays",

@@ -62,6 +62,8 @@ _VALUES: dict[tuple[str, str], str] = {
     ("overlap", "forbid"): "skip",
     ("overlap", "false"): "skip",
     ("overlap", "no"): "skip",
+    ("overlap", "queue"): "queue_all",
+    ("overlap", "wait"): "queue_all",
     ("overlap", "true"): "allow",
     ("overlap", "yes"): "allow",
     ("missed", "none"): "skip",

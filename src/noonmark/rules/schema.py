@@ -150,8 +150,9 @@ class JobIn(_Common):
     )
     guardrails: GuardrailsIn = Field(default_factory=GuardrailsIn, description="Calendar guards.")
     depends_on: list[ConditionIn] = Field(default_factory=list, description="Conditions that must hold before a start.")
-    overlap: Literal["skip", "allow"] | None = Field(
-        default=None, description="May a second occurrence start while one is in progress?"
+    overlap: Literal["skip", "queue_all", "allow"] | None = Field(
+        default=None,
+        description="What happens while another is in progress: skip, queue_all (wait, oldest first) or allow.",
     )
     lock: LockIn | None = Field(default=None, description="A lock that others outside noonmark contend for, too.")
     on_lost: Literal["takeover", "wait", "manual"] = Field(

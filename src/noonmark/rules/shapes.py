@@ -37,7 +37,7 @@ LATER_CONDITIONS = _names("http probe file sql command check age max_age timeout
 LATER_CATCH_UP = _names("spread blackout max_cost max_runs order pool")
 LATER_SCHEDULE = _names("calendar holidays dst jitter until from start end count")
 LATER_TOP = _names("pools budgets calendars alerts policies blackouts namespace locks holidays include owners")
-LATER_VALUES = {"overlap": ("queue_one", "queue_all", "cancel_previous")}
+LATER_VALUES = {"overlap": ("queue_one", "cancel_previous")}
 
 
 class Report(Protocol):

@@ -81,11 +81,12 @@ def windowed(dice: random.Random, start: Micros) -> Specimen:
 
 
 def tick(dice: random.Random, start: Micros) -> Specimen:
-    """A fixed grid of which every round must run."""
+    """A fixed grid of which every round must run: one after another where they queue, at once where they may overlap."""
     del start
     period = dice.choice((45, 90, 210)) * SECOND
+    overlap = {45 * SECOND: None, 90 * SECOND: "queue_all", 210 * SECOND: "allow"}[period]
     catch_up = CatchUp(missed="all", max_delay=dice.choice((None, 2 * HOUR)), recheck=30 * SECOND)
-    rule = _job(dice, "tick", Every(period=period, anchor=7 * SECOND), catch_up=catch_up, overlap="allow")
+    rule = _job(dice, "tick", Every(period=period, anchor=7 * SECOND), catch_up=catch_up, overlap=overlap)
     return Specimen(job=rule, body=_body(dice, fails=0.05, steps=2), editable=True)
 
 

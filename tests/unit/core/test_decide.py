@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noonmark.core.decide import CHECKS, SLOT_RECHECK, decide
+from noonmark.core.decide import CHECKS, decide
 from noonmark.core.lifecycle import next_state
 from noonmark.core.model import (
     DAY,
@@ -367,8 +367,30 @@ def test_a_round_is_skipped_while_the_one_before_is_in_progress() -> None:
 def test_what_began_or_was_taken_up_by_a_person_waits_for_the_slot_instead_of_vanishing(begun: dict[str, Any]) -> None:
     decision = decided(row_at(**begun), replace(PLAIN, overlap="skip"), SLOT)
     assert verdict_of(decision) == (Verdict.SKIP_OVERLAP, Event.PARK, "slot_wait")
-    assert decision.recheck_at == FRIDAY + SLOT_RECHECK, "should another one be woken and not take it"
+    assert decision.recheck_at == FRIDAY + PLAIN.catch_up.recheck, "its turn comes from the store, nobody asks often"
     assert decision.seen["slot:job:"] == SLOT.version, "so that it is woken when the slot is left"
+
+
+@pytest.mark.parametrize(
+    ("rule", "waits"),
+    [
+        ({"catch_up": CatchUp(missed="all")}, True),
+        ({"catch_up": CatchUp(missed="latest")}, False),
+        ({"catch_up": CatchUp(missed="all"), "overlap": "skip"}, False),
+        ({"overlap": "queue_all"}, True),
+        ({"overlap": "queue_all", "trigger": OnEvent(name="x"), "catch_up": CatchUp(max_delay=None)}, True),
+    ],
+)
+def test_a_round_waits_for_the_one_in_progress_where_every_one_must_run(rule: dict[str, Any], waits: bool) -> None:
+    decision = decided(row_at(), replace(PLAIN, **({"overlap": None} | rule)), SLOT)
+    assert decision.code == ("slot_wait" if waits else "slot_taken")
+
+
+def test_who_waits_for_a_slot_looks_again_at_the_end_of_its_limit_and_is_missed_then() -> None:
+    job = replace(PLAIN, overlap="queue_all")
+    row = row_at(expires_at=FRIDAY + MINUTE)
+    assert decided(row, job, SLOT).recheck_at == FRIDAY + MINUTE + 1
+    assert decided(row, job, SLOT, now=FRIDAY + MINUTE + 1).code == "limit_passed"
 
 
 def test_a_retry_is_not_in_its_own_way() -> None:

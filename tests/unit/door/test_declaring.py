@@ -60,7 +60,7 @@ BOTH: list[tuple[Any, dict[str, Any], str]] = [
         {
             "allow_weekend": False,
             "params": {"a": 1},
-            "overlap": "allow",
+            "overlap": "queue_all",
             "owner": "ops",
             "business_date": "previous_day",
         },
@@ -68,7 +68,7 @@ BOTH: list[tuple[Any, dict[str, Any], str]] = [
         schedule: {every: 60m, anchor: "2026-11-28T00:30Z", tz: UTC}
         guardrails: {allow_weekend: false}
         params: {a: 1}
-        overlap: allow
+        overlap: queue_all
         owner: ops
         business_date: previous_day
         """,

@@ -147,7 +147,7 @@ class Desk:
                 revision=job_row.revision,
                 pause_version=job_row.pause_version,
                 facts=_stored(decision.seen),
-                slot=slot_name(job, row) if job.skips_overlap else "",
+                slot=slot_name(job, row) if job.one_at_a_time else "",
             ),
             verdict=decision.verdict.value,
             code=decision.code,

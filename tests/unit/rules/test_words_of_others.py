@@ -36,6 +36,7 @@ def refused(fields: str) -> Problem:
         ("every: 1h\nwindow: 2h", 13, "write {length: 2h}"),
         ("every: 1h\noverlap: Forbid", 14, 'did you mean "skip"?'),
         ("every: 1h\noverlap: true", 14, 'did you mean "allow"?'),
+        ("every: 1h\noverlap: queue", 14, 'did you mean "queue_all"?'),
         ("every: 1h\nbusiness_date: yesterday", 20, 'did you mean "previous_day"?'),
         ("every: 1h\ncatch_up: {missed: last}", 24, 'did you mean "latest"?'),
         ("every: 1h\nconcurrencyPolicy: Forbid", 5, "write overlap: skip"),

@@ -79,7 +79,7 @@ jobs = st.builds(
     ),
     timeout=lengths,
     lease=lengths,
-    overlap=st.sampled_from([None, "skip", "allow"]),
+    overlap=st.sampled_from([None, "skip", "queue_all", "allow"]),
     on_lost=st.sampled_from(["takeover", "wait", "manual"]),
     on_rollback=st.sampled_from(["hold", "run"]),
     business_date=st.sampled_from(["same", "previous_day"]),

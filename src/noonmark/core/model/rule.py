@@ -142,8 +142,8 @@ class Job:
 
     ``run`` is ``module:function`` text or, with ``command``, an argument list.  ``each`` names the subjects: one
     occurrence per value and moment.  ``params`` are passed to every run and known to the key template.
-    ``overlap`` None means: ``skip`` for schedules, ``allow`` for events and manual jobs; with ``missed: all`` the rounds of
-    a schedule wait for each other (``queues_rounds``).
+    ``overlap`` None means: ``queue_all`` for schedules with ``missed: all``, ``skip`` for other schedules, ``allow`` for
+    events and manual jobs.
     """
 
     name: str
@@ -162,7 +162,7 @@ class Job:
     retry: Retry = Retry()
     timeout: Micros = 30 * MINUTE
     lease: Micros = 30 * SECOND
-    overlap: str | None = None  # skip | allow
+    overlap: str | None = None  # skip | queue_all | allow
     lock: LockRule | None = None
     on_lost: str = "takeover"  # takeover | wait | manual
     max_takeovers: int = 3
@@ -183,14 +183,18 @@ class Job:
         return isinstance(self.trigger, (Cron, Every, At))
 
     @property
-    def skips_overlap(self) -> bool:
-        """True when at most one occurrence per subject may be in progress."""
-        return (self.overlap or ("skip" if self.is_series else "allow")) == "skip"
+    def on_overlap(self) -> str:
+        """What becomes of a start while another of the same subject is in progress: ``skip``, ``queue_all`` or ``allow``."""
+        if self.overlap is not None:
+            return self.overlap
+        if not self.is_series:
+            return "allow"
+        return "queue_all" if self.catch_up.missed == "all" else "skip"
 
     @property
-    def queues_rounds(self) -> bool:
-        """True when a round waits until the one before it is over instead of being skipped: every one must run."""
-        return self.overlap is None and self.is_series and self.catch_up.missed == "all"
+    def one_at_a_time(self) -> bool:
+        """True when at most one occurrence per subject may be in progress."""
+        return self.on_overlap != "allow"
 
     @property
     def waits_for_lock(self) -> bool:

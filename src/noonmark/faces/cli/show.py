@@ -164,7 +164,6 @@ def _running(job: Job, lang: str) -> list[Field]:
     tries = say("retry_never", lang)
     if retry.max:
         tries = say("retry_times", lang, max=retry.max, waits=shown, jitter=Voice(lang=lang).length(retry.jitter))
-    overlap = "queue" if job.queues_rounds else "skip" if job.skips_overlap else "allow"
     isolation = f"isolation_{job.isolation or ('command' if job.command else 'none')}"
     runs = " ".join(redacted_value(job.command)) if job.command else (job.run or say("by_name", lang))
     params = json.dumps(redacted_value(job.params), ensure_ascii=False) if job.params else say("none", lang)
@@ -174,7 +173,7 @@ def _running(job: Job, lang: str) -> list[Field]:
         Field("lease", Voice(lang=lang).length(job.lease), _origin(job.lease, _DEFAULTS.lease)),
         Field("on_lost", say(f"lost_{job.on_lost}", lang, max=job.max_takeovers), _on_lost_origin(job)),
         Field("on_rollback", say(f"rollback_{job.on_rollback}", lang), _origin(job.on_rollback, "hold")),
-        Field("overlap", say(f"overlap_{overlap}", lang), _origin(job.overlap, None)),
+        Field("overlap", say(f"overlap_{job.on_overlap}", lang), _origin(job.overlap, None)),
         *([Field("lock", _lock(job, lang), "rule")] if job.lock is not None else []),
         Field("scope", say(f"scope_{job.scope}", lang), _origin(job.scope, _DEFAULTS.scope)),
         Field("isolation", say(isolation, lang), _origin(job.isolation, "")),

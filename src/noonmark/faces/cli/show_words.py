@@ -73,7 +73,10 @@ SHOWN: dict[str, tuple[str, str]] = {
     "lock_skip": ("skip: a round whose lock is taken is skipped", "skip：锁被占用时跳过本轮"),
     "lock_wait": ("wait: asked again until it is free", "wait：反复询问直到空闲"),
     "overlap_skip": ("skip: not while another round is in progress", "skip：上一轮未完则跳过"),
-    "overlap_queue": ("a round waits until the one before it is over (missed: all)", "上一轮未完则等待（missed: all）"),
+    "overlap_queue_all": (
+        "queue_all: one at a time, the others wait, oldest first",
+        "queue_all：逐个运行，其余按先后等待",
+    ),
     "overlap_allow": ("allow: any number at once", "allow：可同时运行多个"),
     "scope_cluster": ("once in all workers together", "所有 worker 合计一次"),
     "scope_each_worker": ("on each worker", "每个 worker 各一次"),

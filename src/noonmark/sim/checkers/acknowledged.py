@@ -84,7 +84,7 @@ class Acknowledged(Watch):
     def _may_be_skipped(self, row: Occurrence) -> bool:
         """A call's row may still end as a duplicate of one that came before it, or meet one in progress."""
         if row.verdict == Verdict.SKIP_OVERLAP:
-            return any(rule.job.skips_overlap for rule in self.ground.rules.rules[row.job])
+            return any(rule.job.one_at_a_time for rule in self.ground.rules.rules[row.job])
         holder = self.ground.rows.get(row.duplicate_of or 0)
         return holder is not None and holder.key == row.key
 

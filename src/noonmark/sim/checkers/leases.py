@@ -1,4 +1,4 @@
-"""I2, S2, S3, S14: one lease at a time, fences that only grow, one run per slot.
+"""I2, S2, S3, S14: one lease at a time, fences that only grow, one run per slot, and who waits for one in turn.
 
 Rule of the file: leases and fences are followed from the answers of take, settle and renew, in the store's own time.
 A failover takes leases back, so two may believe to hold one row; by the store only one does, and fences grow all the same.
@@ -6,10 +6,16 @@ A failover takes leases back, so two may believe to hold one row; by the store o
 
 from __future__ import annotations
 
-from noonmark.core.model import State
+from typing import TYPE_CHECKING
+
+from noonmark.core.model import Event, Micros, State
 from noonmark.sim.checkers.events import Begun, Extended, Leased
+from noonmark.sim.checkers.ground import Ground
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Call
+
+if TYPE_CHECKING:
+    from noonmark.sim.world import SimWorld
 
 _IN_PROGRESS = frozenset({State.RUNNING, State.FAILED_RETRYING})
 
@@ -19,15 +25,28 @@ class Leases(Watch):
 
     name = "leases"
 
+    def __init__(self, world: SimWorld, ground: Ground) -> None:
+        super().__init__(world, ground)
+        self._waits_since: dict[int, Micros] = {}  # row -> since when it waits for its slot and nobody looks at it
+        self._left_at: dict[tuple[str, str], Micros] = {}  # job, subject -> when a run of it ended last
+
     def on_call(self, call: Call) -> None:
         """Judge what was leased, extended and begun."""
         del call
         for leased in self.ground.leased:
+            self._waits_since.pop(leased.row.id, None)
             self._judge_lease(leased)
         for extended in self.ground.extended:
             self._judge_renewal(extended)
         for begun in self.ground.begun:
             self._judge_slot(begun)
+            self._judge_turn(begun)
+        self._see_queues()
+
+    def on_failover(self) -> None:
+        """Forget who waits: it may have been taken back."""
+        self._waits_since.clear()
+        self._left_at.clear()
 
     def _judge_lease(self, leased: Leased) -> None:
         row, lease = leased.row, leased.lease
@@ -68,7 +87,7 @@ class Leases(Watch):
 
     def _judge_slot(self, begun: Begun) -> None:
         row, rule = begun.row, self.ground.rules.of(begun.row.job, begun.row.revision)
-        if rule is None or not rule.job.skips_overlap:
+        if rule is None or not rule.job.one_at_a_time:
             return
         self.prove("starts into a slot")
         for other in map(self.ground.rows.__getitem__, self.ground.open):
@@ -78,3 +97,24 @@ class Leases(Watch):
                 lease = self.ground.leases.get(other.id)
                 if lease is not None and lease.is_run and lease.until > begun.at:
                     self.blame("S14", f"r{row.id} of {row.job} began while r{other.id} holds a run lease")
+
+    def _see_queues(self) -> None:
+        for judged in self.ground.judged:
+            item = judged.item
+            if (item.event, item.code, judged.answer.outcome) == (Event.PARK, "slot_wait", "applied"):
+                self._waits_since.setdefault(item.occurrence_id, judged.at)
+        for before, row in self.ground.changed:
+            if before is not None and before.state in _IN_PROGRESS and row.ended_at is not None:
+                self._left_at[row.job, row.subject] = row.ended_at
+
+    def _judge_turn(self, begun: Begun) -> None:
+        """Who has waited since before the slot was left last comes before everybody who is younger."""
+        row = begun.row
+        left = self._left_at.get((row.job, row.subject))
+        for other in map(self.ground.rows.__getitem__, self._waits_since):
+            if left is None or (other.job, other.subject) != (row.job, row.subject) or other.id not in self.ground.open:
+                continue
+            self.prove("starts while others wait their turn")
+            is_older = (other.scheduled_for, other.id) < (row.scheduled_for, row.id)
+            if is_older and self._waits_since[other.id] < left:
+                self.blame("S14", f"r{row.id} of {row.job} began before r{other.id}, which is older and waited")

@@ -10,7 +10,20 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from noonmark.core.model import OPEN_STATES, SECOND, Event, Fact, Micros, Occurrence, Origin, State
+from noonmark.core.model import (
+    OPEN_STATES,
+    SECOND,
+    At,
+    Cron,
+    Event,
+    Every,
+    Fact,
+    Job,
+    Micros,
+    Occurrence,
+    Origin,
+    State,
+)
 from noonmark.sim import almanac
 from noonmark.sim.checkers.events import Judged
 from noonmark.sim.checkers.ground import Ground
@@ -60,8 +73,10 @@ class Reasons(Watch):
     # -- what each reason means -----------------------------------------------------------------------
 
     def _in_progress(self, judged: Judged, row: Occurrence, detail: dict[str, Any]) -> bool:
-        """The other one was in progress, or ended while this one was being decided."""
-        del row
+        """The other one was in progress, or ended while this one was being decided; and the rule lets nobody wait."""
+        rule = self.ground.rules.now(row.job)
+        if rule is None or _must_wait(rule.job):
+            return False
         other = self.ground.rows.get(detail.get("occupant", 0))
         if other is None:
             return False
@@ -171,6 +186,12 @@ def _missing(row: Occurrence) -> list[str]:
         return []
     found: list[str] = json.loads(row.detail).get("missing", [])
     return found
+
+
+def _must_wait(job: Job) -> bool:
+    """A rule that wants every moment, one at a time, drops none because another is in progress."""
+    is_series = isinstance(job.trigger, (Cron, Every, At))
+    return job.overlap == "queue_all" or (job.overlap is None and is_series and job.catch_up.missed == "all")
 
 
 def _is_done(row: Occurrence, date: str) -> bool:

@@ -268,7 +268,7 @@ def states_follow_the_table(view: View) -> Iterator[str]:
 def one_in_progress(view: View) -> Iterator[str]:
     """Where a rule lets one occurrence run at a time, no second one starts before the first has ended."""
     for _, row in view.begun():
-        if not view.job(row.revision).skips_overlap:
+        if not view.job(row.revision).one_at_a_time:
             continue
         for other in view.after.tables.rows.values():
             is_busy = other.state in (S.RUNNING, S.FAILED_RETRYING) and other.revision == row.revision

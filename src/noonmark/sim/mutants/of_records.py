@@ -9,7 +9,7 @@ from typing import Any
 
 from noonmark.core.model import Event
 from noonmark.sim import faults as f
-from noonmark.sim.mutants.plant import Anything, Mutant, Needs, Planter
+from noonmark.sim.mutants.plant import Anything, Mutant, Needs, Planter, queues
 from noonmark.stores.memory import activating, settling, tables
 from noonmark.stores.memory.tables import Tables
 
@@ -43,6 +43,20 @@ def _count_a_hand_back(planter: Planter) -> None:
 
 def _leave_rows_of_old_rules(planter: Planter) -> None:
     planter.put(activating, "meet", lambda *_, **__: None)
+
+
+def _hand_slots_to_the_youngest(planter: Planter) -> None:
+    def pass_on(them: Tables, now: int) -> None:
+        for name in sorted(them.freed - set(them.slots)):
+            waiting = [them.rows[row_id] for row_id in them.waits.get(name, {}) if not them.rows[row_id].holder]
+            if waiting:
+                row = max(waiting, key=lambda row: (row.scheduled_for, row.id))
+                them.stop_waiting(row.id)
+                them.slots[name] = (row.id, now)
+                them.change(row.id, due_at=now)
+        them.freed.clear()
+
+    planter.put(Tables, "pass_slots_on", pass_on)
 
 
 def _free_no_slot(planter: Planter) -> None:
@@ -120,6 +134,11 @@ RECORD_MUTANTS: tuple[Mutant, ...] = (
         name="an edit leaves the moments of the rule before",
         plant=_leave_rows_of_old_rules,
         needs=Needs(any_job=("minutely", "tick", "channels"), deeds=("edit",)),
+    ),
+    Mutant(
+        name="the youngest that waits for a slot has it first",
+        plant=_hand_slots_to_the_youngest,
+        needs=Needs(jobs=("tick",), faults=(f.CrashAll,), when=queues),
     ),
     Mutant(name="a slot is never freed", plant=_free_no_slot, needs=Needs(any_job=("minutely", "channels"))),
     Mutant(

@@ -18,7 +18,7 @@ from noonmark.core.model import SECOND, Check, Cron, Decision, Event, Every, Job
 from noonmark.sim import almanac
 from noonmark.sim import faults as f
 from noonmark.sim import plan as plans
-from noonmark.sim.mutants.plant import Anything, Mutant, Needs, Planter
+from noonmark.sim.mutants.plant import Anything, Mutant, Needs, Planter, queues
 
 
 def _fold_twice(planter: Planter) -> None:
@@ -108,6 +108,14 @@ def _without(check: str, answer: Anything) -> Callable[[Planter], None]:
 
 def _anything_goes(_look: Any) -> Any:
     return passes("anything")
+
+
+def _skip_who_should_wait(look: Any) -> Any:
+    """A taken slot drops the round, whatever the rule says."""
+    return _OVERLAP(replace(look, job=replace(look.job, overlap="skip" if look.job.one_at_a_time else "allow")))
+
+
+_OVERLAP = decide.overlap
 
 
 def _paused_now_only(look: Any) -> Any:
@@ -248,6 +256,11 @@ RULE_MUTANTS: tuple[Mutant, ...] = (
         name="of every missed round only the latest runs",
         plant=_with_policy("all", "latest"),
         needs=Needs(jobs=("tick",), faults=(f.CrashAll,)),
+    ),
+    Mutant(
+        name="a round that should wait for the one before it is skipped",
+        plant=_without("overlap", _skip_who_should_wait),
+        needs=Needs(jobs=("tick",), faults=(f.CrashAll,), when=queues),
     ),
     Mutant(
         name="every missed moment runs, although only the latest is wanted",

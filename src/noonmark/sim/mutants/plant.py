@@ -70,6 +70,11 @@ class Needs:
         )
 
 
+def queues(plan: Plan) -> bool:
+    """Return True for a plan with a job whose rounds wait for each other."""
+    return any(specimen.job.on_overlap == "queue_all" for specimen in plan.zoo)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
     """One planted bug.

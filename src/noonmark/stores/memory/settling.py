@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noonmark.core import rollback
-from noonmark.core.lifecycle import CANCEL_WITHIN, effective_event, is_end, next_state
+from noonmark.core.lifecycle import CANCEL_WITHIN, effective_event, gives_slot_up, is_end, next_state
 from noonmark.core.model import Event, Micros, NewOccurrence, Occurrence, Settled, Settlement, State, Verdict
 from noonmark.core.wellformed import derives
 from noonmark.stores.memory.rows import stamped
@@ -156,6 +156,8 @@ def _finish(tables: Tables, row: Occurrence, item: Settlement, event: Event, sta
             due_at = now  # no wake-up is lost between the decision and this park
         else:
             tables.wait(row.id, dict(item.gates.facts))
+    if event is Event.PARK and gives_slot_up(row):
+        tables.leave_slots(row.id)
     if rollback.needs_look(str(fields["code"]), item.gates):
         fields["gated"] = True
     if event is Event.PARK and row.cancel_requested:

@@ -125,9 +125,7 @@ class Tables:
             row_id, state=state, due_at=None, ended_at=now, holder="", looking=False, frontier=False, **fields
         )
         self.stop_waiting(row_id)
-        for name in [name for name, held in self.slots.items() if held[0] == row_id]:
-            del self.slots[name]
-            self.freed.add(name)
+        self.leave_slots(row_id)
         if row.verdict == Verdict.SKIP_SUPERSEDED:
             row = self.release_key(row)
         return row
@@ -135,6 +133,12 @@ class Tables:
     def slot_of(self, row_id: int) -> str:
         """Return the overlap slot that the row occupies, "" when it has none."""
         return next((name for name, held in self.slots.items() if held[0] == row_id), "")
+
+    def leave_slots(self, row_id: int) -> None:
+        """Free what the row occupies; the verb's end passes it on."""
+        for name in [name for name, held in self.slots.items() if held[0] == row_id]:
+            del self.slots[name]
+            self.freed.add(name)
 
     # -- keys ---------------------------------------------------------------------------------
 
@@ -223,14 +227,14 @@ class Tables:
             del self.wakes[name]
 
     def pass_slots_on(self, now: Micros) -> None:
-        """Make due, of each slot that was freed and is free still, the row with the oldest scheduled time that waits."""
+        """Give each slot that was freed and is free still to the row with the oldest scheduled time that waits for it."""
         for name in sorted(self.freed - set(self.slots)):
             waiting = [self.rows[row_id] for row_id in self.waits.get(name, {})]
-            asleep = [row for row in waiting if not row.holder and row.due_at is not None and row.due_at > now]
-            if asleep:
-                row_id = min(asleep, key=lambda row: (row.scheduled_for, row.id)).id
-                self.stop_waiting(row_id)
-                self.change(row_id, due_at=now)
+            if waiting := [row for row in waiting if not row.holder and row.due_at is not None]:
+                row = min(waiting, key=lambda row: (row.scheduled_for, row.id))
+                self.stop_waiting(row.id)
+                self.slots[name] = (row.id, now)
+                self.change(row.id, due_at=min(row.due_at or now, now))
         self.freed.clear()
 
     # -- attempts, ledger, alerts -------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noonmark.core import rollback
-from noonmark.core.lifecycle import ATTEMPT_ENDS, CANCEL_WITHIN, effective_event, is_end, next_state
+from noonmark.core.lifecycle import ATTEMPT_ENDS, CANCEL_WITHIN, effective_event, gives_slot_up, is_end, next_state
 from noonmark.core.model import Event, Micros, Settled, Settlement, State, Verdict
 from noonmark.core.wellformed import STARTS, derives
 from noonmark.stores.postgres import adding, alerts, claims, ending, facts, writing
@@ -250,6 +250,9 @@ def _wait(desk: Desk, line: Line, item: Settlement, state: State, words: tuple[s
                 due_at = desk.now  # no wake-up is lost between the decision and this park
             else:
                 facts.wait_for(desk, line, item.gates.facts)
+        if gives_slot_up(row):
+            claims.leave(desk, line.slot, row.id)
+            line.slot = ""
         if row.cancel_requested:
             due_at = min(due_at, desk.now + CANCEL_WITHIN)
     else:

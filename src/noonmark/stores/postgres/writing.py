@@ -52,13 +52,16 @@ _FREE = (0, 0)
 # Last of all writes, when everything else is locked: nobody is waited for, and whoever is at the row sees to it by himself.
 # The notice is part of the transaction: hardly ever is somebody waiting.
 _PASS_ON = (
-    "WITH woken AS MATERIALIZED (SELECT o.id FROM unnest($2::text[]) AS n (name) CROSS JOIN LATERAL (SELECT o.id"
+    "WITH woken AS MATERIALIZED (SELECT n.name, o.id FROM unnest($2::text[]) AS n (name) CROSS JOIN LATERAL (SELECT o.id"
     " FROM ~occurrence AS o WHERE o.id = ANY(ARRAY(SELECT occurrence_id FROM ~waiter WHERE fact = n.name"
-    " ORDER BY version, occurrence_id LIMIT 1000)) AND o.holder = '' AND o.due_at > $1::bigint"
+    " ORDER BY version, occurrence_id LIMIT 1000)) AND o.holder = '' AND o.due_at IS NOT NULL"
     " ORDER BY o.scheduled_for, o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED) AS o),"
-    " moved AS (UPDATE ~agenda SET due_at = $1::bigint WHERE occurrence_id = ANY(ARRAY(SELECT id FROM woken))),"
+    " moved AS (UPDATE ~agenda SET due_at = least(due_at, $1::bigint)"
+    " WHERE occurrence_id = ANY(ARRAY(SELECT id FROM woken))),"
     " dropped AS (DELETE FROM ~waiter WHERE occurrence_id = ANY(ARRAY(SELECT id FROM woken))),"
-    " awake AS (UPDATE ~occurrence SET due_at = $1::bigint, waits = false WHERE id = ANY(ARRAY(SELECT id FROM woken)))"
+    " taken AS (UPDATE ~slot AS s SET occurrence_id = w.id, since = $1::bigint FROM woken AS w WHERE s.name = w.name),"
+    " awake AS (UPDATE ~occurrence AS o SET due_at = least(o.due_at, $1::bigint), waits = false, slot = w.name"
+    " FROM woken AS w WHERE o.id = w.id)"
     " SELECT pg_notify($3::text, '') FROM woken LIMIT 1"
 )
 _FACT = (

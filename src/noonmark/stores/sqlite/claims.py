@@ -24,8 +24,9 @@ _SET = (
 )
 _OLDEST_WAITER = (
     "SELECT o.id, o.worker FROM waiter w JOIN occurrence o ON o.id = w.occurrence_id WHERE w.fact = ?1 AND o.holder = ''"
-    " AND o.due_at > ?2 AND NOT EXISTS (SELECT 1 FROM slot WHERE name = ?1) ORDER BY o.scheduled_for, o.id LIMIT 1"
+    " AND o.due_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM slot WHERE name = ?1) ORDER BY o.scheduled_for, o.id LIMIT 1"
 )
+_NEXT = "UPDATE occurrence SET due_at = min(due_at, ?), waits = 0, slot = ? WHERE id = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,13 @@ def leave(tx: Transaction, slot: str, occurrence_id: int) -> None:
 
 
 def pass_slots_on(tx: Transaction) -> None:
-    """Make due, of each slot that was left and is free still, the row with the oldest scheduled time that waits for it."""
+    """Give each slot that was left and is free still to the row with the oldest scheduled time that waits for it."""
     for slot in sorted(tx.freed):
-        row = tx.execute(_OLDEST_WAITER, (slot, tx.now)).fetchone()
+        row = tx.execute(_OLDEST_WAITER, (slot,)).fetchone()
         if row is not None:
             facts.forget_waiting(tx, row[0])
-            tx.execute("UPDATE occurrence SET due_at = ?, waits = 0 WHERE id = ?", (tx.now, row[0]))
+            occupy(tx, slot, row[0])
+            tx.execute(_NEXT, (tx.now, slot, row[0]))
             tx.due(tx.now, row[1])
     tx.freed.clear()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noonmark.core import rollback
-from noonmark.core.lifecycle import ATTEMPT_ENDS, CANCEL_WITHIN, effective_event, is_end, next_state
+from noonmark.core.lifecycle import ATTEMPT_ENDS, CANCEL_WITHIN, effective_event, gives_slot_up, is_end, next_state
 from noonmark.core.model import Event, Occurrence, Settled, Settlement, State, Verdict
 from noonmark.core.wellformed import STARTS, derives
 from noonmark.stores.sqlite import adding, alerts, attempts, claims, ending, facts, ledger
@@ -30,7 +30,7 @@ _BEGIN = (
 _WAIT = (
     "UPDATE occurrence SET state = ?, due_at = ?, holder = '', looking = 0, frontier = ?, attempt = ?, verdict = ?,"
     " code = ?, detail = ?, result = ?, error = ?, waits = ?, answered = ?,"
-    " gated = max(gated, ?) WHERE id = ?"
+    " gated = max(gated, ?), slot = ? WHERE id = ?"
 )
 
 
@@ -226,7 +226,7 @@ def _finish(tx: Transaction, line: Line, item: Settlement, event: Event, state: 
 def _wait(tx: Transaction, line: Line, item: Settlement, state: State, words: tuple[str, str, str]) -> None:
     row, due_at = line.row, item.due_at
     assert due_at is not None, "checked before the first write"
-    attempt, waits, result, error = row.attempt, False, row.result, row.error
+    attempt, waits, result, error, slot = row.attempt, False, row.result, row.error, line.slot
     if item.event is Event.PARK:
         if item.gates is not None and item.gates.facts:
             if facts.moved(tx, item.gates.facts):
@@ -234,6 +234,9 @@ def _wait(tx: Transaction, line: Line, item: Settlement, state: State, words: tu
             else:
                 facts.wait_for(tx, row.id, item.gates.facts)
                 waits = True
+        if gives_slot_up(row):
+            claims.leave(tx, slot, row.id)
+            slot = ""
         if row.cancel_requested:
             due_at = min(due_at, tx.now + CANCEL_WITHIN)
     else:
@@ -246,7 +249,7 @@ def _wait(tx: Transaction, line: Line, item: Settlement, state: State, words: tu
         _WAIT,
         (
             state.value, due_at, int(frontier), attempt, *words, result, error, int(waits), item.fence,
-            int(rollback.needs_look(words[1], item.gates)), row.id,
+            int(rollback.needs_look(words[1], item.gates)), slot, row.id,
         ),
     )  # fmt: skip
     tx.moved(row.state, state)

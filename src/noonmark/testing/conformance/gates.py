@@ -319,6 +319,54 @@ def who_leaves_a_slot_wakes_the_oldest_that_waits_for_it(harness: Harness) -> No
     assert harness.take_one(at=4).id == younger.id
 
 
+def who_leaves_a_slot_hands_it_to_the_oldest_so_that_nobody_comes_between(harness: Harness) -> None:
+    occupant = _occupied(harness)
+    waiting = _parked_on_the_slot(harness, "waiting", scheduled=1)
+    newcomer = harness.looked_at("newcomer", at=2)
+    harness.end(occupant, at=3)
+    assert harness.store.facts([SLOT])[SLOT].value == {"occurrence_id": waiting.id, "since": harness.at(3)}
+    assert harness.start(newcomer, at=3, slot=SLOT).changed == (SLOT,)
+    assert harness.start(harness.take_one(at=3), at=3, slot=SLOT).outcome == "applied"
+
+
+def a_row_whose_next_look_is_due_is_handed_the_slot_all_the_same(harness: Harness) -> None:
+    occupant = _occupied(harness)
+    older = _parked_on_the_slot(harness, "older", scheduled=1)
+    _parked_on_the_slot(harness, "younger", scheduled=1.5)
+    harness.end(occupant, at=63)
+    assert harness.row(older.id).due_at == harness.at(62), "it was to look again a second ago"
+    assert harness.store.facts([SLOT])[SLOT].value["occurrence_id"] == older.id
+
+
+def who_was_handed_a_slot_and_waits_for_something_else_passes_it_on(harness: Harness) -> None:
+    occupant = _occupied(harness)
+    older = _parked_on_the_slot(harness, "older", scheduled=0.5)
+    younger = _parked_on_the_slot(harness, "younger", scheduled=1)
+    harness.end(occupant, at=3)
+    look = harness.take_one(at=3)
+    harness.end(look, Event.PARK, at=3, due_at=harness.at(600), verdict="skip_dep", code="flag_missing")
+    assert harness.store.facts([SLOT])[SLOT].value["occurrence_id"] == younger.id
+    assert harness.row(younger.id).due_at == harness.at(3)
+    harness.start(harness.take_one(at=3), at=3, slot=SLOT)
+    harness.end(harness.row(younger.id), at=4)
+    assert _is_free(harness)
+    assert harness.row(older.id).due_at == harness.at(600), "it waits for something else"
+
+
+def who_was_handed_a_slot_and_ends_without_a_start_passes_it_on(harness: Harness) -> None:
+    occupant = _occupied(harness)
+    first = _parked_on_the_slot(harness, "first", scheduled=0.5)
+    second = _parked_on_the_slot(harness, "second", scheduled=1)
+    third = _parked_on_the_slot(harness, "third", scheduled=1.5)
+    harness.end(occupant, at=3)
+    harness.end(harness.take_one(at=3), Event.MISS, at=3, code="limit_passed")
+    assert harness.store.facts([SLOT])[SLOT].value["occurrence_id"] == second.id
+    harness.act("cancel", at=3, occurrence_id=second.id)
+    assert harness.store.facts([SLOT])[SLOT].value["occurrence_id"] == third.id
+    assert [harness.row(row.id).state for row in (first, second)] == ["FAILED_MANUAL", "CANCELLED"]
+    assert harness.take_one(at=3).id == third.id
+
+
 def a_slot_that_is_left_before_a_row_parks_on_it_lets_that_row_be_due_at_once(harness: Harness) -> None:
     occupant = _occupied(harness)
     look = harness.looked_at("second", at=1)

@@ -96,13 +96,13 @@ end
 local function waits_for(row, name)
   for _, other in ipairs(row.head[WAITS] or {}) do
     if other == name then
-      return row.head[HOLDER] == '' and row.head[DUE] and row.head[DUE] > now
+      return row.head[HOLDER] == '' and row.head[DUE]
     end
   end
   return false
 end
 
--- Make due, of each slot that was left and is free still, the row with the oldest scheduled time that waits for it.
+-- Give each slot that was left and is free still to the row with the oldest scheduled time that waits for it.
 local function pass_slots_on()
   for slot in pairs(freed_slots) do
     local ids = {}
@@ -121,7 +121,8 @@ local function pass_slots_on()
     end
     if oldest then
       forget_waiting(oldest)
-      change(oldest)[DUE] = now
+      occupy(slot, oldest)
+      change(oldest)[DUE] = math.min(oldest.head[DUE], now)
       due(now, oldest.head[WORKER])
     end
   end

@@ -161,6 +161,9 @@ local function wait(row, item, state, words)
         wait_for(row, seen)
       end
     end
+    if head[STATE] == 'PENDING' and (not head[FIRST] or head[CODE] == 'slot_wait') then
+      leave_slots(row)  -- it was handed to a row that waits for something else: who runs keeps its slot, who waits has none
+    end
     if head[CANCEL] == 1 then
       moment = math.min(moment, now + CANCEL_WITHIN)
     end
