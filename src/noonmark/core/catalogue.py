@@ -160,7 +160,7 @@ WAITING: tuple[Reason, ...] = (
         ),
         "在线的 worker 都没有[任务 {job} ]|[该任务]的代码[：{error}]；在其时间窗和补跑期限之内等待。",
         (
-            "Start a worker with the module that declares it; if it is no more: noonmark end JOB --reason WHY; noonmark cancel RUN",
+            "Start a worker that declares it; where it is no more: noonmark end JOB --reason WHY, noonmark cancel RUN",
             "启动包含该任务代码的 worker；若任务已不再需要：noonmark end JOB --reason 原因，余下的 noonmark cancel RUN",
         ),
         level=2,
