@@ -178,3 +178,28 @@ def test_a_role_with_the_rights_of_the_page_can_work_in_a_schema_that_its_owner_
                     owner.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE".encode())
             owner.execute(f"DROP OWNED BY {role}".encode())
             owner.execute(f"DROP ROLE {role}".encode())
+
+
+def test_a_role_that_may_not_move_sequences_can_prove_a_rollback_all_the_same(postgres: Postgres) -> None:
+    import psycopg
+
+    from noonmark.stores.postgres import migrate, open_postgres
+    from noonmark.testing.conformance import proving
+
+    role, schema = "docs_older_worker", "docs_older"
+    with psycopg.connect(postgres.url, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN".encode())
+        try:
+            migrate(f"{postgres.url}?schema={schema}")
+            lines = example("grants").replace("SELECT, UPDATE ON", "SELECT ON")
+            lines = lines.replace("noonmark", schema).replace("TO worker", f"TO {role}")
+            owner.execute(re.sub(r"--.*", "", lines).encode())
+            store = open_postgres(f"postgresql://{role}@127.0.0.1:{postgres.port}/postgres?schema={schema}&migrate=no")
+            try:
+                proving.an_acknowledged_write_that_is_gone_is_a_rollback(Harness(store))
+            finally:
+                store.close()
+        finally:
+            owner.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE".encode())
+            owner.execute(f"DROP OWNED BY {role}".encode())
+            owner.execute(f"DROP ROLE {role}".encode())

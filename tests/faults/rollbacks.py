@@ -53,6 +53,16 @@ class SqlitePlace:
             Path(f"{self._path}{side}").unlink(missing_ok=True)
         os.replace(f"{self._path}.new", self._path)
 
+    def restore(self) -> None:
+        """Put it back as SQLite's own ``.restore`` does: the file stays, and so does everybody who has it open."""
+        kept, target = apsw.Connection(str(self._copy)), apsw.Connection(str(self._path))
+        target.set_busy_timeout(10_000)
+        with target.backup("main", kept, "main") as backup:
+            while not backup.done:
+                backup.step()
+        target.close()
+        kept.close()
+
 
 class Office:
     """One application with one job, and workers for it in this process."""

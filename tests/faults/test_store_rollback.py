@@ -229,6 +229,33 @@ def test_a_store_that_is_put_back_under_living_workers_is_noticed_before_anythin
     assert len(office.epochs()) == 1, "whoever lost something in it joined"
 
 
+def test_a_file_that_is_restored_under_an_idle_worker_has_lost_what_the_journal_knows(tmp_path: Path) -> None:
+    place = SqlitePlace(tmp_path)
+    office = Office(place, tmp_path)
+    try:
+        office.worker()
+        office.send(7)
+        office.done(7)
+        place.keep()
+        kept_at = office.desk.store.now()
+        office.send(1)
+        office.done(1)
+        (row,) = office.desk.store.occurrences(Query(key="mail:1"))
+        place.restore()
+        office.reopen()
+        wait_for(lambda: office.epochs(), at_most=60, what="the rollback: nothing but heartbeats tells of it")
+        (epoch,) = office.epochs()
+        assert epoch.lost_from <= kept_at
+        (again,) = office.send(1)
+        assert again.id > row.id, "no two runs have one number"
+        office.holds(1)
+        release = ("ledger", "release", "--as", "run", "--reason", "why not", "--state", str(tmp_path / "state"))
+        assert "ran" in noonmark(office, *release, code=3)["error"]["what"]
+        office.sent(7, 1)
+    finally:
+        office.close()
+
+
 def test_one_worker_proves_for_its_host_before_another_takes_anything(office: Office) -> None:
     """The first worker did the work; the second, which lost nothing, is the only one that comes back."""
     office.worker()

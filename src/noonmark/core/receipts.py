@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from noonmark.core import former
-from noonmark.core.model import SECOND, AlertWrite, Micros, Settlement, WorkerInfo
+from noonmark.core.model import SECOND, AlertWrite, JobRow, Micros, Settlement, WorkerInfo
 from noonmark.core.model.rollback import Claim, Epoch, Receipt, Serving, Writer
 from noonmark.core.rollback import epochs_of, to_plain
 from noonmark.core.values import dataclass
@@ -56,8 +56,9 @@ def _digest(*parts: str) -> str:
 class Known:
     """What the store has about a claim: the writer's head, the link at the receipt's number, the heartbeat, the facts.
 
-    ``link`` and ``beat`` None: not kept.  ``as_of`` is the latest heartbeat of anybody.  ``former`` None: nobody has told
-    this store of one before it; False: a person took that away, and the alert may be open still.
+    ``link`` and ``beat`` None: not kept.  ``as_of`` is the latest heartbeat of anybody.  ``earlier``: where the writer is
+    gone as a whole, the latest moment in the store that lies before its last word (``latest_before``).  ``former`` None:
+    nobody has told this store of one before it; False: a person took that away, and the alert may be open still.
     """
 
     store: str
@@ -68,6 +69,7 @@ class Known:
     rollbacks: Any
     serving: Serving | None
     former: bool | None = None
+    earlier: Micros = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,9 +200,25 @@ def is_there(receipt: Receipt, known: Known) -> bool:
 
 
 def survived_until(known: Known) -> Micros:
-    """Return the last moment of which the store still has something of the writer."""
-    moments = [at for at in (known.head.at if known.head is not None else None, known.beat) if at is not None]
-    return max(moments, default=known.as_of)
+    """Return a moment up to which the store still has what the writer was told; the truth may lie a little later.
+
+    Its own last link or proof, for neither of them gets into a store that has lost something of the writer.  All else may
+    have been written since the store came back: heartbeats are, and so is what those do who lost nothing.
+    """
+    return known.earlier if known.head is None else max(known.head.at, known.head.proved_at)
+
+
+def latest_before(
+    word: Micros, workers: Iterable[WorkerInfo], writers: Iterable[Writer], jobs: Iterable[JobRow]
+) -> Micros:
+    """Return the latest moment before ``word`` that the store tells of anybody, 0 if of none.
+
+    What was written since the store came back is later than what it had acknowledged, by the clock that it goes by.
+    """
+    moments = [at for info in workers for at in (info.started_at, info.seen_at)]
+    moments += [at for writer in writers for at in (writer.at, writer.proved_at)]
+    moments += [job.effective_at for job in jobs]
+    return max((at for at in moments if at < word), default=0)
 
 
 def _joined(epochs: tuple[Epoch, ...], writer: str, since: Micros, until: Micros) -> tuple[Epoch, ...]:

@@ -134,6 +134,20 @@ def _put_in_force(store: Store, jobs: Iterable[Job], *, actor: str) -> tuple[lis
     return stands, before
 
 
+def declarations_lost(store: Store, jobs: Iterable[Job], revisions: Mapping[str, int]) -> list[Job]:
+    """Return the rules that a store had from us and has no more, neither them nor what took their place.
+
+    Args:
+        store: one that may have gone back in time.
+        jobs: the rules as this process declares them.
+        revisions: under which each of them came in force there.
+    """
+    wanted = {job.name: job for job in jobs}
+    found = store.jobs(None if len(wanted) > BATCH else list(wanted))
+    there = {row.name: row.revision for row in found}
+    return [job for name, job in wanted.items() if there.get(name, -1) < revisions.get(name, 0)]
+
+
 def end(store: Store, name: str, *, actor: str, reason: str) -> Acted:
     """Take a job's rule back, as of now: what it missed until then is on record, what is queued waits with a reason.
 

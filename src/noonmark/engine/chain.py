@@ -9,7 +9,6 @@ and what becomes of it by the engine.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -17,6 +16,7 @@ from typing import Any, cast
 from noonmark.core import receipts, rollback
 from noonmark.core.model import SECOND, Micros, Occurrence, Settled, Settlement, Taken, WorkerInfo, changed
 from noonmark.core.model.rollback import ChainLink, Claim, Proof, Receipt, Serving
+from noonmark.engine import findings
 from noonmark.engine.endings import endings
 from noonmark.engine.former import Former
 from noonmark.engine.places import place_of
@@ -29,7 +29,6 @@ ASK_AGAIN: Micros = SECOND // 10
 """While others are waited for: how often they are asked about."""
 PROOFS_BORNE = 5
 SENT_REMEMBERED = 64
-_LOG = logging.getLogger("noonmark.engine")
 
 
 class ChainedStore:
@@ -78,6 +77,7 @@ class ChainedStore:
         self._asked_at: Micros = 0
         self._epoch_at: Micros = 0
         self._offset: Micros = 0
+        self._answered: Micros = 0  # by the latest answer, and never too little
         self._proved_at: Micros = 0
         self._rolled_back = False
         self._recalled = Recalled(self._folder)
@@ -85,6 +85,11 @@ class ChainedStore:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
+
+    @property
+    def store(self) -> str:
+        """Return the id of the store that we have proved ourselves to, "" where none can tell."""
+        return "" if self._witness is None or self._witness.receipt is None else self._witness.receipt.store
 
     @property
     def is_older(self) -> bool:
@@ -157,6 +162,7 @@ class ChainedStore:
                 idle = self._store.take(f"{request_id}w", worker, limit=0, runnable=runnable, look_lease=look_lease)
                 return changed(idle, next_due=idle.now + ASK_AGAIN)
             link = self._link(request_id)
+            asked = self._boot()
             try:
                 taken = self._store.take(
                     request_id, worker, limit=limit, runnable=runnable, look_lease=look_lease, link=link
@@ -164,6 +170,7 @@ class ChainedStore:
             except ChainBroken:
                 self._prove_anew(request_id)
                 continue
+            self._answered = taken.now - asked
             if any(not row.looking for row in taken.rows):
                 self._acknowledge(link, taken.now)
             if taken.rows:
@@ -236,8 +243,8 @@ class ChainedStore:
         return self._witness.receipt
 
     def _acknowledge(self, link: ChainLink, now: Micros) -> Micros:
-        """The store has this link: remember it (``now`` 0: the store's time is reckoned from its last answer)."""
-        at = now or self._store_now()
+        """The store has this link: remember it (``now`` 0: reckoned, and never too early to lie in a lost range)."""
+        at = now or self._answered + self._boot()
 
         def follow(receipt: Receipt) -> Receipt:
             if link.before != receipt.hash:
@@ -281,6 +288,7 @@ class ChainedStore:
         with self._lock:
             # One that was opened stays ours while the store does not answer: its receipt may be the one that is missed.
             witness = self._asking = self._asking or self._witness or self._remember()
+            began = self._boot()
             asked, proof = self._ask(witness)
             if proof.outcome == "other":  # another store lies at the address: what we know is about the one before
                 if witness is self._witness:
@@ -288,10 +296,11 @@ class ChainedStore:
                 else:
                     witness.close()
                 witness = self._asking = self._forget()
+                began = self._boot()
                 asked, proof = self._ask(witness)
             is_first, self._asking, self._before = self._witness is None, None, ""
             self._proved_at = self._boot()
-            self._offset = proof.now - self._proved_at
+            self._offset, self._answered = proof.now - self._proved_at, proof.now - began
             with self._memory:
                 self._witness = witness
                 witness.keep(proof.receipt_after(witness.receipt))
@@ -312,12 +321,7 @@ class ChainedStore:
         self._sent.clear()
         witness = self._remember(before)
         self._is_another = True
-        _LOG.error(
-            "another store lies at %s than the one that this worker knew (%s): what that one held is not here (occurrences, "
-            "pauses, flags, outcomes); runs under way are stopped, and the jobs are declared anew.  See: noonmark doctor",
-            place_of(self._store),
-            before,
-        )
+        findings.tell_another(place_of(self._store), before)
         return witness
 
     def _remember(self, told: str = "") -> Witness:
@@ -325,17 +329,10 @@ class ChainedStore:
         before = self._folder.was_elsewhere(place, store)
         self._before = before or told or self._before
         if before and not told:
-            _LOG.warning(
-                "another store lies at %s than the one that the workers of this host knew (%s); what that one held, and "
-                "what was done there, is not known here",
-                place,
-                before,
-            )
+            findings.tell_elsewhere(place, before)
         witness = self._folder.open(store, self._worker)
         if witness.is_blind:
-            _LOG.info(
-                "this worker is blind: after a restart it cannot prove what the store held (%s)", witness.why_blind
-            )
+            findings.tell_blind(witness.why_blind)
         return witness
 
     def _ask(self, witness: Witness) -> tuple[Receipt | None, Proof]:
@@ -376,11 +373,7 @@ class ChainedStore:
             return
         self._rolled_back = True
         self._epoch_at = next((epoch.detected_at for epoch in proof.epochs if epoch.number == number), proof.now)
-        _LOG.error(
-            "%s",
-            f"the store lost what it had acknowledged to {writer} (rollback {number}); what may have run in what it lost "
-            "is held for a person: noonmark ledger show",
-        )
+        findings.tell_lost(writer, number)
 
     def _waits(self) -> bool:
         """True while a writer that was heard of until the server changed has not proved itself before the new one."""
@@ -391,9 +384,6 @@ class ChainedStore:
             return True
         self._asked_at = boot
         now = self._store_now()
-        if now < self._serving.since + self._ttl and receipts.unproved(
-            self._guard.writers(), self._store.workers(), self._serving, now
-        ):
-            return True
-        self._awaits = False
-        return False
+        workers = self._store.workers() if now < self._serving.since + self._ttl else []
+        self._awaits = bool(receipts.unproved(self._guard.writers(), workers, self._serving, now))
+        return self._awaits

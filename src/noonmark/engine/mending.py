@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import cast
 
 from noonmark.core import releasing, rollback
-from noonmark.core.model import OPEN_STATES, Act, Occurrence, Query, State
+from noonmark.core.model import OPEN_STATES, Act, JobRow, Occurrence, Query, State
 from noonmark.core.model.rollback import LET_RUN, Epoch, Writer
 from noonmark.core.values import dataclass
 from noonmark.ports.rollback import Guarded
@@ -30,12 +30,14 @@ class Overview:
     """The rollbacks of a namespace, the rows that they hold, and its writers.
 
     ``unseen``: rows that may have run in a lost range and that no worker has looked at since; a look holds them.
+    ``rules``: of the jobs whose rule was put in force, or ended, since the first of those that are open was found.
     """
 
     epochs: tuple[Epoch, ...]
     held: tuple[Occurrence, ...]
     writers: tuple[Writer, ...]
     unseen: tuple[Occurrence, ...] = ()
+    rules: tuple[JobRow, ...] = ()
 
 
 def overview(store: Store) -> Overview:
@@ -44,9 +46,11 @@ def overview(store: Store) -> Overview:
     if Capability.PROVES in store.capabilities:
         writers = cast("Guarded", store).writers()
     found = epochs(store)
-    rows = _in_range(store, found, None) if any(epoch.released_at is None for epoch in found) else ()
+    since = min((epoch.detected_at for epoch in found if epoch.released_at is None), default=None)
+    rows = _in_range(store, found, None) if since is not None else ()
     unseen = tuple(row for row in rows if row.code != "held_rollback")
-    return Overview(epochs=found, held=tuple(held_rows(store)), writers=tuple(writers), unseen=unseen)
+    rules = () if since is None else tuple(row for row in store.jobs() if row.effective_at >= since)
+    return Overview(epochs=found, held=tuple(held_rows(store)), writers=tuple(writers), unseen=unseen, rules=rules)
 
 
 def epochs(store: Store) -> tuple[Epoch, ...]:

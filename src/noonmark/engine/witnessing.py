@@ -88,7 +88,7 @@ def lost_successes(
     if not epochs or (keys is not None and not keys):
         return found
     sought = Sought(
-        after=min(epoch.lost_from for epoch in epochs),
+        after=min(epoch.lost_from for epoch in epochs) - 1,
         until=max(epoch.lost_until for epoch in epochs),
         keys=None if keys is None else frozenset(keys),
     )
@@ -136,12 +136,15 @@ def _keep_last(found: dict[tuple[str, str], Witnessed], told: Mapping[str, Any])
 
 
 def _is_lost(at: object, begun: object, epochs: Sequence[Epoch]) -> bool:
-    """True for what was acknowledged in a lost range, and for a run that ended over one: its start is what was lost."""
+    """True for what was acknowledged in a lost range, and for a run that ended over one: its start is what was lost.
+
+    The range has its first moment: a store whose clock waits for its own past tells the same one for a while.
+    """
     if not isinstance(at, int):
         return False
     if isinstance(begun, int):
-        return any(begun < epoch.detected_at and epoch.lost_from < at for epoch in epochs)
-    return any(epoch.lost_from < at <= epoch.lost_until for epoch in epochs)
+        return any(begun < epoch.detected_at and epoch.lost_from <= at for epoch in epochs)
+    return any(epoch.lost_from <= at <= epoch.lost_until for epoch in epochs)
 
 
 def ran_before(row: Occurrence, epochs: Iterable[Epoch], witness: Witness) -> Witnessed | None:
@@ -193,7 +196,8 @@ def untold(roots: Iterable[Path], store: Store) -> Untold:
     if not kept:
         return Untold()
     heads = {writer.id: writer for writer in guard.writers()}
-    beats = {worker.id: worker.seen_at for worker in store.workers()}
+    workers = store.workers()
+    beats = {worker.id: worker.seen_at for worker in workers}
     lost = [
         (writer, receipt)
         for writer, receipt, _ in kept
@@ -202,8 +206,16 @@ def untold(roots: Iterable[Path], store: Store) -> Untold:
     unreadable = [writer for writer, receipt, trouble in kept if receipt is None and trouble]
     if not lost:
         return Untold(unreadable=tuple(unreadable))
-    as_of = max(beats.values(), default=0)
-    known = [_known(name, heads.get(writer), beats.get(receipt.worker), as_of) for writer, receipt in lost]
+    jobs = [] if all(writer in heads for writer, _ in lost) else store.jobs()
+    known = [
+        _known(
+            name,
+            heads.get(writer),
+            beats.get(receipt.worker),
+            0 if writer in heads else receipts.latest_before(receipt.at, workers, heads.values(), jobs),
+        )
+        for writer, receipt in lost
+    ]
     writers, now = tuple(writer for writer, _ in lost), store.now()
     epoch = Epoch(
         number=0,
@@ -221,8 +233,10 @@ def _is_gone(receipt: Receipt, store: str, head: Writer | None, beat: Micros | N
     return not receipts.is_there(receipt, _known(store, head, beat))
 
 
-def _known(store: str, head: Writer | None, beat: Micros | None, as_of: Micros = 0) -> receipts.Known:
-    return receipts.Known(store=store, head=head, link=None, beat=beat, as_of=as_of, rollbacks=None, serving=None)
+def _known(store: str, head: Writer | None, beat: Micros | None, earlier: Micros = 0) -> receipts.Known:
+    return receipts.Known(
+        store=store, head=head, link=None, beat=beat, as_of=0, rollbacks=None, serving=None, earlier=earlier
+    )
 
 
 def remembered(

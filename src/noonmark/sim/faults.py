@@ -124,9 +124,13 @@ class Slow(Fault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failover(Fault):
-    """The standby takes over without the last writes."""
+    """The standby takes over without the last writes.
+
+    ``unseen``: nothing tells its clients so, as when a file is put back under those that have it open: no server changes.
+    """
 
     lose: int
+    unseen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -250,7 +250,8 @@ _KINDS: dict[str, tuple[float, _Make]] = {
     ),
     "lock taken": (3, lambda d, at, n: f.LockTaken(at=at, length=_length(d, 10, 100))),  # noqa: ARG005
     "locks away": (2, lambda d, at, n: f.LocksAway(at=at, length=_length(d, 5, 40))),  # noqa: ARG005
-    "failover": (3, lambda d, at, n: f.Failover(at=at, lose=d.randrange(0, 40))),  # noqa: ARG005
+    # As above: the moment says whether anybody sees that another server serves.
+    "failover": (3, lambda d, at, n: f.Failover(at=at, lose=d.randrange(0, 40), unseen=at % 3 == 0)),  # noqa: ARG005
 }
 LOSSY_SHARE = 0.1
 """Of the seeds: worlds whose store loses what it acknowledged."""

@@ -69,8 +69,11 @@ class Cluster(Through):
         super().__init__(self._primary)
         self._primary.listen(self._tell)
 
-    def failover(self, lose: int) -> int:
-        """Let the standby take over without the last ``lose`` writes; returns how many were really lost."""
+    def failover(self, lose: int, *, unseen: bool = False) -> int:
+        """Let the standby take over without the last ``lose`` writes; returns how many were really lost.
+
+        ``unseen``: it calls itself what the primary did, so that no client hears of another server.
+        """
         if self._standby is None:
             raise ValueError("this world's store has no standby")
         lost = min(lose, len(self._behind))
@@ -78,8 +81,9 @@ class Cluster(Through):
             self._follow()
         self._behind.clear()
         self._primary.close()
+        serving = self._primary._serving if unseen else f"server {len(self.failovers) + 2}"
         self._primary = self._standby
-        self._primary._serving = f"server {len(self.failovers) + 2}"
+        self._primary._serving = serving
         self._standby = _copy(self._primary, self._clock)
         self.inner = self._primary
         self._primary.listen(self._tell)

@@ -101,8 +101,8 @@ def _slow(world: SimWorld, fault: f.Slow) -> None:
 
 
 def _failover(world: SimWorld, fault: f.Failover) -> None:
-    if world.fail_over(fault.lose):
-        world.struck("failover")
+    if world.fail_over(fault.lose, unseen=fault.unseen):
+        world.struck("put back unseen" if fault.unseen else "failover")
     world.after(RELEASE_AFTER, world.outside.release)
 
 

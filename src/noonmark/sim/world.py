@@ -231,9 +231,9 @@ class SimWorld(World):
         )
         self.replicas[number].gate.latency = self.machines[number].wire.latency(plain)
 
-    def fail_over(self, lose: int) -> int:
+    def fail_over(self, lose: int, *, unseen: bool = False) -> int:
         """Let the store's standby take over without the last writes; returns how many were really lost."""
-        lost = self.cluster.failover(lose)
+        lost = self.cluster.failover(lose, unseen=unseen)
         for checker in self.checkers:
             checker.on_failover()
         return lost

@@ -18,6 +18,7 @@ from machine import Machine
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Event, Gates, Job, Manual, Query, State
 from noonmark.core.model.rollback import Claim
 from noonmark.engine import exports
+from noonmark.engine.activate import declare
 from noonmark.explain.voice import Voice
 from noonmark.testing.builders import make_caller_row, make_end, make_start
 
@@ -41,6 +42,20 @@ def test_a_rollback_that_a_receipt_of_this_machine_tells_is_said_before_any_work
     assert "lacks what it had acknowledged" not in after.out
     assert "Rollback 1" in after.out
     assert "lacks" not in noonmark("doctor").out
+
+
+def test_rules_that_were_put_in_force_since_a_rollback_was_found_are_listed(
+    noonmark: Noonmark, machine: Machine, desk: Desk
+) -> None:
+    machine.prove()
+    assert json.loads(noonmark("ledger", "show", "--json").out)["rules_since"] == []
+    assert "Rules put in force" not in noonmark("ledger", "show").out
+    desk.later(SECOND)
+    declare(desk.store, [replace(TICK, timeout=HOUR)], actor="ada")
+    (told,) = json.loads(noonmark("ledger", "show", "--json").out)["rules_since"]
+    assert (told["job"], told["ended"]) == (TICK.name, False)
+    assert f"{TICK.name} ({told['revision']})" in noonmark("ledger", "show").out
+    assert f"{TICK.name} ({told['revision']})" in noonmark("ledger", "show", "--lang", "zh").out
 
 
 def test_a_receipt_that_is_there_alarms_nobody(noonmark: Noonmark, machine: Machine) -> None:

@@ -11,12 +11,14 @@ from noonmark.core import lapsed, receipts, releasing, rollback
 from noonmark.core.decide import decide
 from noonmark.core.model import (
     HOUR,
+    MINUTE,
     SECOND,
     Act,
     Decision,
     Event,
     Fact,
     Gates,
+    JobRow,
     Manual,
     Micros,
     Origin,
@@ -93,8 +95,38 @@ def test_a_chain_goes_on_above_every_number_that_was_used() -> None:
 def test_the_lost_range_reaches_from_what_survived_to_the_detection() -> None:
     (epoch,) = judge(receipt(9), known(head=head(5)), T0 + HOUR).epochs
     assert (epoch.lost_from, epoch.lost_until) == (T0, T0 + HOUR)
-    (epoch,) = judge(receipt(9), known(as_of=T0 - 7), T0 + HOUR).epochs
-    assert epoch.lost_from == T0 - 7, "nothing of the writer is left, so the last heartbeat of anybody counts"
+    (epoch,) = judge(receipt(9), known(head=head(5, proved_at=T0 + 7)), T0 + HOUR).epochs
+    assert epoch.lost_from == T0 + 7, "an idle writer proves itself as well"
+    (epoch,) = judge(receipt(9), known(earlier=T0 - 7), T0 + HOUR).epochs
+    assert epoch.lost_from == T0 - 7, "nothing of the writer is left, so the last that was heard of anybody counts"
+
+
+@pytest.mark.parametrize("left", [head(5, proved_at=T0), None], ids=["the writer is left", "it is gone"])
+def test_what_was_written_since_the_store_came_back_has_not_survived(left: Writer | None) -> None:
+    since = T0 + 40 * SECOND
+    said = receipt(9, worker="w", beat=since)
+    (epoch,) = judge(said, known(head=left, beat=since, as_of=since, earlier=T0), T0 + MINUTE).epochs
+    assert (epoch.lost_from, epoch.lost_until) == (T0, T0 + MINUTE)
+
+
+def test_of_what_others_wrote_only_what_lies_before_the_lost_word_has_survived() -> None:
+    card = {"name": "w", "host": "h", "pid": 1, "process_started": "1", "boot_id": "b"}
+    worker = WorkerInfo(id="w", started_at=T0 - 9, seen_at=T0 + 5, **card)  # type: ignore[arg-type]
+    writer = replace(head(), at=T0 - 8, proved_at=T0 + 6)
+    job = JobRow(name="job", rule="", digest="", revision=1, effective_at=T0)
+    assert receipts.latest_before(T0, [worker], [writer], [job]) == T0 - 8
+    assert receipts.latest_before(T0 + 1, [worker], [writer], [job]) == T0
+    assert receipts.latest_before(T0 - 9, [worker], [writer], [job]) == 0
+
+
+@pytest.mark.parametrize(
+    ("lost", "numbers"),
+    [(0, 6_000_000), (SECOND, 6_000_000), (HOUR, 360_000_000), (T0, 10**10)],
+    ids=["nothing", "a second", "an hour", "since nobody knows when"],
+)
+def test_more_numbers_are_left_out_than_rows_can_have_been_made_in_what_was_lost(lost: int, numbers: int) -> None:
+    epoch = Epoch(number=1, lost_from=T0 - lost, lost_until=T0, detected_at=T0)
+    assert rollback.rows_lost(epoch) == numbers
 
 
 def test_who_was_alive_by_the_datas_own_clock_is_waited_for() -> None:

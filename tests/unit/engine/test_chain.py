@@ -594,6 +594,48 @@ def test_of_several_writers_successes_of_a_key_the_last_one_counts(tmp_path: Pat
     assert (known.at, known.fence) == (90, 90)
 
 
+@pytest.mark.parametrize("is_new", [False, True], ids=["a writer of before the copy", "one that came since"])
+def test_what_living_workers_write_into_a_store_that_came_back_has_not_survived(tmp_path: Path, is_new: bool) -> None:
+    desk = Desk(tmp_path)
+    worker, other = desk.worker(folder=desk.folder), desk.worker("w2")
+    for name, each in (("w2", other), ("w1", worker))[: 1 if is_new else 2]:
+        each.heartbeat(make_worker(name), TTL)
+    desk.clock.advance(3 * SECOND)
+    put_back, kept_at = desk.forget(), desk.store.now()
+    desk.clock.advance(SECOND)
+    desk.add("a")
+    assert desk.run(worker) == ["key:a"]
+    desk.clock.advance(SECOND)
+    put_back()
+    for _ in range(2):  # nothing is due, so nobody takes anything: they only say that they live
+        desk.clock.advance(5 * SECOND)
+        worker.heartbeat(make_worker("w1"), TTL)
+        other.heartbeat(make_worker("w2"), TTL)
+    other.prove()
+    worker.prove()
+    worker.recall()
+    (epoch,) = mending.epochs(desk.store)
+    assert epoch.lost_from <= kept_at
+    assert epoch.lost_from >= kept_at - 3 * SECOND, "what is told is no longer than it must be"
+    desk.add("a")
+    (row,) = desk.store.occurrences(Query(job="job"))
+    assert worker.has_run(row), "the journal knows"
+
+
+def test_what_a_journal_tells_is_never_earlier_than_the_stores_own_time_however_slow_our_clock_is(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path)
+    worker = desk.worker(folder=desk.folder)
+    worker._boot = lambda: desk.clock.boot() // 2
+    worker.prove()
+    desk.clock.advance(60 * SECOND)
+    desk.add("a")
+    assert desk.run(worker) == ["key:a"]
+    (told,) = outcomes(tmp_path, desk.store.store_id())
+    assert told["at"] == desk.store.now()
+
+
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_a_proof_that_the_store_does_not_take_is_asked_again_by_the_same_writer_with_what_it_remembers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_lost: bool

@@ -163,6 +163,7 @@ def _plain(here: Session, found: Overview, more: Untold) -> dict[str, Any]:
             }
             for writer in found.writers
         ],
+        "rules_since": [{"job": row.name, "revision": row.revision, "ended": not row.rule} for row in found.rules],
         "not_yet_told": {"lost": list(more.lost), "unreadable": list(more.unreadable)},
         "former_stores": list(here.former),
     }
@@ -192,6 +193,9 @@ def _text(here: Session, found: Overview, more: Untold, again: Sequence[Occurren
             if again:
                 rows_said = ", ".join(f"r{row.id} ({row.job})" for row in again[:SHOWN])
                 parts.append(here.word("ledger_cancelled", rows=rows_said, first=f"r{again[0].id}"))
+        if found.rules:
+            jobs_said = ", ".join(f"{Told(row.name)} ({row.revision})" for row in found.rules[:SHOWN])
+            parts.append(here.word("ledger_rules", jobs=jobs_said, first=Told(found.rules[0].name)))
     if more.lost:
         parts.append(here.word("ledger_untold", writers=", ".join(more.lost[:SHOWN])))
     if here.former:

@@ -93,6 +93,16 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
             "再放行其余：noonmark ledger release --as run|done --reason 原因"
         ),
     ),
+    "ledger_rules": (
+        (
+            "Rules put in force or ended since it was found (revision), by workers that declared again what was lost or\n"
+            "by people: {jobs}. What is in force: noonmark show {first}"
+        ),
+        (
+            "发现以来生效或被终止的规则（修订号），出于 worker 重新声明丢失的部分，或出于人：{jobs}。\n"
+            "现行规则：noonmark show {first}"
+        ),
+    ),
     "ledger_acts": (
         (
             "What people did in that time is gone, too: cancels, pauses, resumes, retries, marks, flags, changes of rules,\n"

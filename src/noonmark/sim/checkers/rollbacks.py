@@ -63,6 +63,7 @@ class Rollbacks(Watch):
         self._told: list[_Told] = []  # every write of a worker that was answered
         self._succeeded: dict[tuple[str, str, str], int] = {}  # acknowledged success -> number of its write
         self._losses: dict[int, _Loss] = {}
+        self._owing: set[str] = set()  # machines of which something is lost, and that have not asked since
         self._released: dict[int, int] = {}  # rows that a person let go -> number of the write
         self._early: list[Begun] = []  # repeats that began before anybody had proved a loss
         self._repeats: set[tuple[int, int]] = set()
@@ -77,15 +78,23 @@ class Rollbacks(Watch):
             if link is not None:
                 self._read_link(call, link, number)
         if call.verb == "prove":
+            self._owing.discard(_machine(call.who))
             self._judge_proof(call, call.args[0].writer, call.answer, number)
         elif call.verb in ("act", "signal"):
             self._read_release(call, number)
         for begun in self.ground.begun:
             self._judge_start(begun)
+            if call.told and _machine(begun.who) in self._owing:  # what arrives again late, nobody hears of
+                self.blame(
+                    "S13", f"{begun.who} began r{begun.row.id} on a store that lost what it was told, and never asked"
+                )
 
     def on_failover(self) -> None:
         """Forget what the store no longer knows of rollbacks."""
-        is_lost = self.world.cluster.is_lost
+        is_lost, newest = self.world.cluster.is_lost, self.world.cluster.failovers[-1]
+        for told in self._acknowledged.values():
+            if newest.kept < told.number <= newest.written:
+                self._owing.add(told.machine)
         self._losses = {epoch: loss for epoch, loss in self._losses.items() if not is_lost(loss.number)}
         self._released = {row_id: number for row_id, number in self._released.items() if not is_lost(number)}
         for loss in self._losses.values():

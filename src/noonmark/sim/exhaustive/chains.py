@@ -65,7 +65,8 @@ def remind(engine: Engine, memory: Chain | None) -> None:
     chain._witness.receipt = memory.receipt
     chain._identity, chain._serving = memory.identity, memory.serving
     chain._awaits, chain._asked_at = memory.awaits, memory.asked_at
-    chain._epoch_at, chain._offset = memory.epoch_at, memory.offset
+    chain._epoch_at = memory.epoch_at
+    chain._offset = chain._answered = memory.offset
     chain._rolled_back = memory.rolled_back
 
 

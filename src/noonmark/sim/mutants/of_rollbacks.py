@@ -80,6 +80,22 @@ def _see_a_loss_in_every_proof(planter: Planter) -> None:
     planter.put(receipts, "is_there", lambda receipt, _known: receipt.seq < 3)
 
 
+def _count_heartbeats_as_survived(planter: Planter) -> None:
+    """Those that came since the store was back as well."""
+
+    def survived(known: receipts.Known) -> int:
+        moments = [at for at in (known.head.at if known.head is not None else None, known.beat) if at is not None]
+        return max(moments, default=known.as_of)
+
+    planter.put(receipts, "survived_until", survived)
+
+
+def _goes_back_unseen(plan: Plan) -> bool:
+    """Near the end, where people ask for less and workers idle."""
+    late = [fault for fault in plan.faults if isinstance(fault, f.Failover) and fault.at > plan.length * 4 // 5]
+    return any(fault.unseen and fault.lose > 10 for fault in late)
+
+
 ROLLBACK_MUTANTS: tuple[Mutant, ...] = (
     Mutant(name="what a rollback may have run is not held", plant=_never_hold, needs=_LOSSY),
     Mutant(name="a repeat after a rollback has no flag", plant=_drop_the_flag, needs=_LOSSY),
@@ -93,6 +109,12 @@ ROLLBACK_MUTANTS: tuple[Mutant, ...] = (
     Mutant(name="a rollback raises no alert", plant=_raise_no_alert, needs=_LOSSY),
     Mutant(name="rows of a rollback are not gated", plant=_gate_nothing, needs=_LOSSY),
     Mutant(name="links are compared with nothing", plant=_compare_no_link, needs=_LOSSY),
+    Mutant(
+        name="heartbeats since a store came back have survived",
+        plant=_count_heartbeats_as_survived,
+        seen_in="a SQLite file restored under an idle worker",
+        needs=Needs(faults=(f.Failover,), when=_goes_back_unseen),
+    ),
     Mutant(name="a rollback ends where it began", plant=_end_the_range_where_it_began, needs=_LOSSY),
     Mutant(
         name="a rollback is seen where nothing is lost",

@@ -57,6 +57,7 @@ def prove(tables: Tables, store: str, claim: Claim, now: Micros, serving: str) -
             rollbacks=tables.facts[rollback.FACT].value if rollback.FACT in tables.facts else None,
             serving=tables.serving,
             former=former.is_told(tables.facts.get(former.FACT)),
+            earlier=_earlier(tables, claim),
         ),
         serving,
         now,
@@ -68,6 +69,7 @@ def prove(tables: Tables, store: str, claim: Claim, now: Micros, serving: str) -
     if judged.hold_before is not None:
         _hold(tables, judged.hold_before, now)
     if judged.opened is not None:
+        tables.last_id += rollback.rows_lost(judged.opened)
         _say(tables, judged.opened, claim.worker, now)
     _say_former(tables, judged, claim.worker, now)
     return Proof(
@@ -77,6 +79,13 @@ def prove(tables: Tables, store: str, claim: Claim, now: Micros, serving: str) -
         epochs=judged.epochs,
         now=now,
     )
+
+
+def _earlier(tables: Tables, claim: Claim) -> Micros:
+    if claim.receipt is None or claim.writer in tables.writers:
+        return 0
+    words = tables.workers.values(), tables.writers.values(), tables.jobs.values()
+    return receipts.latest_before(claim.receipt.at, *words)
 
 
 def _hold(tables: Tables, before: Micros, now: Micros) -> None:

@@ -40,6 +40,16 @@ _REST = (
     f"SELECT {_IDENTITY}, (SELECT coalesce(max(seen_at), 0) FROM ~worker),"
     " (SELECT value FROM ~meta WHERE name = 'serving'), (SELECT value FROM ~meta WHERE name = 'store_id')"
 )
+_EARLIER = (
+    "SELECT coalesce(max(at), 0)::bigint FROM (SELECT seen_at AS at FROM ~worker UNION ALL SELECT started_at FROM ~worker"
+    " UNION ALL SELECT at FROM ~writer UNION ALL SELECT proved_at FROM ~writer"
+    " UNION ALL SELECT effective_at FROM ~job) AS told"
+    " WHERE at < $2::bigint AND NOT EXISTS (SELECT FROM ~writer WHERE id = $1::text)"
+)
+_SKIP = (  # a proof must not fail for want of a right that older roles were not given
+    "SELECT CASE WHEN has_sequence_privilege('~occurrence_id_seq', 'UPDATE') THEN"
+    " setval('~occurrence_id_seq', coalesce(pg_sequence_last_value('~occurrence_id_seq'::regclass), 0) + $1::bigint) END"
+)
 _FACT = "SELECT value FROM ~fact WHERE name = $1::text"
 _FORMER = (
     "SELECT value IS NOT NULL OR NOT EXISTS (SELECT FROM ~alert WHERE job = '' AND kind = $2::text AND closed_at IS NULL)"
@@ -109,7 +119,7 @@ def prove(session: Session, claim: Claim, fixed: Micros | None) -> Proof:
 
 def _prove(session: Session, claim: Claim, fixed: Micros | None, *, alone: bool) -> Proof:
     receipt = claim.receipt
-    seq, worker = (receipt.seq, receipt.worker) if receipt is not None else (-1, "")
+    seq, worker, at = (receipt.seq, receipt.worker, receipt.at) if receipt is not None else (-1, "", 0)
     tx, found = Transaction.begin(
         session,
         "",
@@ -120,6 +130,7 @@ def _prove(session: Session, claim: Claim, fixed: Micros | None, *, alone: bool)
         (_REST, ()),
         (_FACT, (rollback.FACT,)),
         (_FORMER, (former.FACT, former.CODE)),
+        (_EARLIER, (claim.writer, at)),
         kept=KEPT,
         alone=alone,
     )
@@ -148,7 +159,7 @@ def _prove(session: Session, claim: Claim, fixed: Micros | None, *, alone: bool)
 
 
 def _known(found: list[list[Row]]) -> tuple[receipts.Known, str]:
-    head, link, beat, [(identity, as_of, serving, store)], fact, told = found
+    head, link, beat, [(identity, as_of, serving, store)], fact, told, [(earlier,)] = found
     value = unescaped(fact[0][0]) if fact and fact[0][0] is not None else None
     known = receipts.Known(
         store=str(store),  # it may have been made anew since we opened it
@@ -159,6 +170,7 @@ def _known(found: list[list[Row]]) -> tuple[receipts.Known, str]:
         rollbacks=None if value is None else json.loads(value),
         serving=None if serving is None else Serving(**json.loads(serving)),
         former=bool(told[0][0]) if told else None,
+        earlier=earlier,
     )
     return known, str(identity)
 
@@ -180,6 +192,7 @@ def _act(tx: Transaction, judged: receipts.Judged, worker: str) -> None:
         [[(version,)]] = tx.ask((_RULES_VERSION, ()))
         tx.count("rules_version", rollback.unseen(version, tx.now) - version)
     if judged.opened is not None:
+        tx.later(_SKIP, rollback.rows_lost(judged.opened))
         detail: dict[str, Any] = rollback.alert_detail(judged.opened)
         alerts.write(tx, AlertWrite(job="", kind=rollback.ALERT, level=3, code="store_rolled_back", detail=detail))
         ending.log(

@@ -51,9 +51,9 @@ def prove(
         url: for what is said when it does not succeed.
     """
     receipt = claim.receipt
-    about = [claim.writer, -1 if receipt is None else receipt.seq, "" if receipt is None else receipt.worker]
+    about = [claim.writer, -1, "", 0] if receipt is None else [claim.writer, receipt.seq, receipt.worker, receipt.at]
     for _ in range(JUDGED_AGAIN):
-        now, store, identity, head, link, beat, as_of, value, version, serving, told = read(about)
+        now, store, identity, head, link, beat, as_of, value, version, serving, told, earlier = read(about)
         if not store:
             name(uuid.uuid4().hex)
             continue
@@ -66,6 +66,7 @@ def prove(
             rollbacks=json.loads(value) if value else None,
             serving=Serving(**json.loads(serving)) if serving else None,
             former=None if told == "" else told == "set",
+            earlier=earlier,
         )
         judged = receipts.judge(claim, known, identity, now)
         opened = judged.opened
@@ -75,6 +76,7 @@ def prove(
             None if opened is None else rollback.detail_text(rollback.alert_detail(opened)),
             0 if opened is None else opened.number, claim.worker,
             None if judged.alert is None else wire.alert_write(judged.alert), wire.fact_text(judged.former or None),
+            0 if opened is None else rollback.rows_lost(opened),
         ]  # fmt: skip
         if write(written, json.dumps(asdict(judged.serving)))[1] == "done":
             return Proof(

@@ -28,6 +28,12 @@ _GATE = (
     " code = iif(code IN ('released', 'retried'), '', code) WHERE id IN (SELECT id FROM occurrence WHERE due_at IS NOT NULL"
     " AND scheduled_for < ?)"
 )
+_EARLIER = (
+    "SELECT coalesce(max(at), 0) FROM (SELECT seen_at AS at FROM worker UNION ALL SELECT started_at FROM worker"
+    " UNION ALL SELECT at FROM writer UNION ALL SELECT proved_at FROM writer UNION ALL SELECT effective_at FROM job)"
+    " WHERE at < ?"
+)
+_SKIP = "UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'occurrence' RETURNING 1"
 _PAUSES = "UPDATE job SET pause_version = max(pause_version + 1, ?)"
 
 
@@ -70,6 +76,7 @@ def prove(tx: Transaction, store: str, identity: str, claim: Claim) -> Proof:
     if judged.hold_before is not None:
         _hold(tx, judged.hold_before)
     if judged.opened is not None:
+        _skip_numbers(tx, rollback.rows_lost(judged.opened))
         _say(tx, judged.opened, claim.worker)
     _say_former(tx, judged, claim.worker)
     return Proof(
@@ -85,7 +92,10 @@ def _known(connection: Reads, store: str, claim: Claim) -> receipts.Known:
     receipt = claim.receipt
     head = connection.execute(f"{_HEAD} WHERE id = ?", (claim.writer,)).fetchone()
     link = beat = None
+    earlier = 0
     if receipt is not None:
+        if head is None:
+            earlier = connection.execute(_EARLIER, (receipt.at,)).fetchone()[0]
         wanted = (claim.writer, receipt.seq % receipts.LINKS_KEPT, receipt.seq)
         link = connection.execute("SELECT hash FROM link WHERE writer = ? AND slot = ? AND seq = ?", wanted).fetchone()
         beat = connection.execute("SELECT seen_at FROM worker WHERE id = ?", (receipt.worker,)).fetchone()
@@ -99,6 +109,7 @@ def _known(connection: Reads, store: str, claim: Claim) -> receipts.Known:
         rollbacks=facts.read(connection, rollback.FACT).value,
         serving=None if serving is None else Serving(**json.loads(serving[0])),
         former=former.is_told(facts.read(connection, former.FACT)),
+        earlier=earlier,
     )
 
 
@@ -121,6 +132,11 @@ def _hold(tx: Transaction, before: Micros) -> None:
         facts.wake(tx, f"pause:{name}")
     version = tx.execute("SELECT coalesce(sum(value), 0) FROM counter WHERE name = 'rules_version'").fetchone()[0]
     tx.count("rules_version", rollback.unseen(version, tx.now) - version)
+
+
+def _skip_numbers(tx: Transaction, count: int) -> None:
+    if tx.execute(_SKIP, (count,)).fetchone() is None:  # no row was ever made
+        tx.execute("INSERT INTO sqlite_sequence VALUES ('occurrence', ?)", (count,))
 
 
 def _say(tx: Transaction, epoch: Epoch, worker: str) -> None:

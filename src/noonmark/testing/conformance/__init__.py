@@ -30,6 +30,7 @@ def cases() -> list[Case]:
         gates,
         letting_go,
         limits,
+        lost_ranges,
         marks,
         notes,
         pausing,
@@ -65,6 +66,7 @@ def cases() -> list[Case]:
         proving,
         letting_go,
         former,
+        lost_ranges,
         limits,
     )
     return [case for topic in topics for case in collect(topic)]

@@ -247,7 +247,7 @@ def a_heartbeat_that_is_gone_is_a_rollback(harness: Harness) -> None:
     assert _prove(harness, replace(kept, beat=harness.at(20)), at=31).outcome == "present", "one may be lost"
     proof = _prove(harness, replace(kept, beat=harness.at(60)), at=61)
     assert proof.outcome == "lost"
-    assert proof.epochs[0].lost_from == harness.at(10)
+    assert proof.epochs[0].lost_from == harness.at(31), "it proved itself since"
 
 
 def a_writer_that_is_gone_as_a_whole_is_a_rollback(harness: Harness) -> None:

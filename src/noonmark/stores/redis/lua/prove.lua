@@ -2,13 +2,14 @@
 -- KEYS     {prefix}meta {prefix}moving
 -- ARGV[4]  JSON {writer, hash of its head as judged or '', version of the fact as judged, identity as judged, head as it
 --          is to be, rollbacks or null, moment before which rows are held or null, detail of the alert or null, epoch,
---          worker, alert about another store (its all-clear) or null, that store as JSON or null};  ARGV[5] serving as JSON
+--          worker, alert about another store (its all-clear) or null, that store as JSON or null, how many numbers of
+--          rows are left out};  ARGV[5] serving as JSON
 -- returns  {news, 'done'} or {0, 'moved'}
 -- invariant: what was judged is compared before anything is written.
 -- USES: unit rows keys ledger facts ending chain
 
 local AT_ONCE = 2000
-local name, hash, version, server, head, rollbacks, before, detail, epoch, worker, alert, former = unpack(
+local name, hash, version, server, head, rollbacks, before, detail, epoch, worker, alert, former, skipped = unpack(
   cjson.decode(ARGV[4])
 )
 rollbacks, before, detail, alert, former = known(rollbacks), known(before), known(detail), known(alert), known(former)
@@ -69,6 +70,7 @@ if rollbacks then
   write_fact('rollback', rollbacks, worker)
 end
 if detail then
+  set_meta('id', meta.id + skipped)
   write_alert({ '', 'rollback', 3, 'store_rolled_back', detail, false, false })
   log(0, '', 'rollback', '', 'store_rolled_back', detail, '[]', worker, 0, epoch, '')
 end
