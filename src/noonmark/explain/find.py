@@ -14,6 +14,7 @@ from noonmark.core.model import DAY, FAR, MINUTE, SECOND, Job, JobRow, Micros, O
 from noonmark.core.told import Told
 from noonmark.core.values import dataclass
 from noonmark.explain.awake import alive_with
+from noonmark.explain.forecast import over_since
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
 from noonmark.explain.processes import Lives, as_known, processes
@@ -163,7 +164,7 @@ def find(
         return _by_time(store, found, parse_at(at, tz or (job.tz if job is not None else "UTC")))
     row = newest(store, name, now)
     if row is None:
-        raise _nothing_recorded(job_row, job)
+        raise _nothing_recorded(job_row, job, now)
     coming = Query(
         job=name,
         subject=row.subject,
@@ -285,10 +286,13 @@ def _dated(store: Store, found: Found) -> Found:
     return found
 
 
-def _nothing_recorded(row: JobRow, job: Job | None) -> NotFound:
+def _nothing_recorded(row: JobRow, job: Job | None, now: Micros) -> NotFound:
     """Say what a person can do about a job of which there is no row: wait, ask for it, or see why it was ended."""
     if not row.rule:
         return NotFound("nothing_recorded_ended", "do_show", name=Told(row.name))
+    last = over_since(job, max(now, row.effective_at)) if job is not None else ""
+    if last:
+        return NotFound("nothing_to_come", "do_correct", name=Told(row.name), last=last)
     is_coming = job is None or job.is_series
     return NotFound("nothing_recorded", "do_next" if is_coming else "do_ask", name=Told(row.name))
 

@@ -197,6 +197,18 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
         "nothing was ever recorded for {name}, and the job was ended",
         "{name} 从无记录，且该任务已终止",
     ),
+    "nothing_to_come": (
+        (
+            "nothing was ever recorded for {name}, and nothing of it is to come: its last moment, {last}, was before its "
+            "rule took effect"
+        ),
+        "{name} 从无记录，也不会再有到期的时刻：它最后的时刻 {last} 早于规则生效",
+    ),
+    "do_correct": (
+        "a rule never runs its past: correct its date, or ask for a run: noonmark run {name}",
+        "规则不会补跑过去的时刻：请改正日期，或请求运行：noonmark run {name}",
+    ),
+    "next_none_since": ("nothing is coming: the last moment was {last}", "没有后续时刻：最后的时刻是 {last}"),
     "do_show": ("noonmark show {name} says by whom and why", "noonmark show {name} 可看由谁终止及原因"),
     "do_ask": ("it runs when asked: noonmark run {name}", "它只在被请求时运行：noonmark run {name}"),
     "do_idle_holder": (

@@ -292,7 +292,7 @@ def _lines(scene: Scene) -> tuple[str, ...]:
         actor = row.actor or voice.say("nobody")
         lines.append(voice.say("line_asked", actor=actor, at=voice.moment(row.created_at)))
         if row.note:
-            lines.append(voice.say("line_note", actor=actor, note=row.note))
+            lines.append(voice.say("line_note", actor=actor, note=voice.given(row.note)))
     steps = [note.name for note in scene.story.notes if note.kind == "step"]
     if steps:
         lines.append(voice.say("line_steps", names=", ".join(steps)))
@@ -333,7 +333,7 @@ def _run_lines(scene: Scene) -> tuple[str, ...]:
             outcome=voice.say(_ATTEMPT_WORDS[attempt.outcome])
             if attempt.outcome in _ATTEMPT_WORDS
             else attempt.outcome,
-            error=f": {short_error(attempt.error)}" if attempt.error else "",
+            error=f": {voice.error(short_error(attempt.error))}" if attempt.error else "",
         )
         for attempt in attempts
     )
