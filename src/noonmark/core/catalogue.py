@@ -154,11 +154,14 @@ WAITING: tuple[Reason, ...] = (
     ),
     reason(
         "handler_missing",
-        "No worker that is awake has the code for [job {job}]|[this job][: {error}]; it is kept until one does.",
-        "在线的 worker 都没有[任务 {job} ]|[该任务]的代码[：{error}]；会保留到有为止。",
         (
-            "Start a worker with the module that declares it, or cancel what is left: noonmark cancel RUN",
-            "启动包含该任务代码的 worker，或取消余下的：noonmark cancel RUN",
+            "No worker that is awake has the code for [job {job}]|[this job][: {error}]; it waits for one as long as its "
+            "window and its catch-up limit allow."
+        ),
+        "在线的 worker 都没有[任务 {job} ]|[该任务]的代码[：{error}]；在其时间窗和补跑期限之内等待。",
+        (
+            "Start a worker that declares it; where it is no more: noonmark end JOB --reason WHY, noonmark cancel RUN",
+            "启动包含该任务代码的 worker；若任务已不再需要：noonmark end JOB --reason 原因，余下的 noonmark cancel RUN",
         ),
         level=2,
     ),

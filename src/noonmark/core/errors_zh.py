@@ -13,6 +13,7 @@ from noonmark.core.cron_errors_zh import CRON_ERRORS
 from noonmark.core.file_errors_zh import FILE_ERRORS
 from noonmark.core.lock_errors_zh import LOCK_ERRORS
 from noonmark.core.rule_errors_zh import RULE_ERRORS
+from noonmark.core.run_errors_zh import RUN_ERRORS
 from noonmark.core.server_errors_zh import SERVER_ERRORS
 
 _HOW = r'write it like "90s", "5m", "1h30m", "2d" or "PT1H30M"'
@@ -319,7 +320,7 @@ _ERRORS: tuple[tuple[str, str], ...] = (
 
 @lru_cache(maxsize=1)
 def _compiled() -> tuple[tuple[re.Pattern[str], str], ...]:
-    known = (*RULE_ERRORS, *CRON_ERRORS, *_ERRORS, *SERVER_ERRORS, *LOCK_ERRORS, *FILE_ERRORS)
+    known = (*RULE_ERRORS, *CRON_ERRORS, *_ERRORS, *SERVER_ERRORS, *LOCK_ERRORS, *FILE_ERRORS, *RUN_ERRORS)
     return tuple((re.compile(pattern, re.DOTALL), chinese) for pattern, chinese in known)
 
 

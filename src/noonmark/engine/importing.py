@@ -18,6 +18,7 @@ from typing import Any
 from noonmark.core import releasing, series
 from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING
 from noonmark.core.model import DAY, Act, Job, JobRow, Micros, NewOccurrence, Occurrence, Origin, Query, State
+from noonmark.core.run_errors_zh import IMPORTED
 from noonmark.core.values import dataclass
 from noonmark.engine import passing
 from noonmark.engine.exports import SUCCESS, Outcome
@@ -199,7 +200,7 @@ class Importer:
         if step.what not in ("mark", "make"):
             return step.what
         outcome, store, row = step.outcome, self._store, step.row
-        reason = f"imported: done as r{outcome.occurrence} at fence {outcome.fence}, as {self._source(outcome)} has it"
+        reason = f"{IMPORTED}{outcome.occurrence} at fence {outcome.fence}, as {self._source(outcome)} has it"
         if row is None:
             added = store.add(new_request(), [_row_for(store, outcome, actor, reason)])[0]
             if added.outcome == "duplicate_key":

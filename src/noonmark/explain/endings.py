@@ -38,7 +38,7 @@ def missed(scene: Scene) -> Telling:
     limit = limit_text(scene)
     if scene.story.attempts and row.first_started_at is not None:
         failed = scene.failed_attempts
-        error = short_error(failed[-1].error if failed else row.error)
+        error = voice.error(short_error(failed[-1].error if failed else row.error))
         sentence = voice.say(
             "missed_after_tries", attempts=scene.tries_made, tries=scene.tries, error=error, limit=limit
         )
@@ -84,7 +84,7 @@ def failed(scene: Scene) -> Telling:
     failures = scene.failed_attempts
     lines: tuple[str, ...] = ()
     if len(failures) > 1 and failures[0].error != failures[-1].error:
-        lines = (voice.say("line_first_failure", error=short_error(failures[0].error)),)
+        lines = (voice.say("line_first_failure", error=voice.error(short_error(failures[0].error))),)
     return Telling(sentence=sentence, lines=(*lines, *loss_lines(scene), *fence_lines(scene)))
 
 

@@ -28,6 +28,14 @@ class Coming:
     notes: tuple[str, ...] = ()
 
 
+def over_since(job: Job, after: Micros) -> str:
+    """Return the last moment of a series of which nothing comes after ``after``, "" where something does or may."""
+    if not job.is_series or series.next_moment(job, after) is not None:
+        return ""
+    last = series.previous_moment(job, after + 1)
+    return f"{times.local(last.at, job.tz):%Y-%m-%d %H:%M} {job.tz}" if last is not None else ""
+
+
 def coming(
     job: Job,
     after: Micros,

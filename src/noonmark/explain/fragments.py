@@ -159,7 +159,7 @@ def who_and_why(scene: Scene) -> dict[str, str]:
     return {
         "actor": actor_of(scene) or voice.say("nobody"),
         "ended": voice.moment(row.ended_at or (line.at if line is not None else scene.now)),
-        "reason": spaced(scene, reason) if reason else voice.say("no_reason"),
+        "reason": spaced(scene, voice.given(reason)) if reason else voice.say("no_reason"),
     }
 
 

@@ -201,6 +201,18 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
         "nothing was ever recorded for {name}, and the job was ended",
         "{name} 从无记录，且该任务已终止",
     ),
+    "nothing_to_come": (
+        (
+            "nothing was ever recorded for {name}, and nothing of it is to come: its last moment, {last}, was before its "
+            "rule took effect"
+        ),
+        "{name} 从无记录，也不会再有到期的时刻：它最后的时刻 {last} 早于规则生效",
+    ),
+    "do_correct": (
+        "a rule never runs its past: correct its date, or ask for a run: noonmark run {name}",
+        "规则不会补跑过去的时刻：请改正日期，或请求运行：noonmark run {name}",
+    ),
+    "next_none_since": ("nothing is coming: the last moment was {last}", "没有后续时刻：最后的时刻是 {last}"),
     "do_show": ("noonmark show {name} says by whom and why", "noonmark show {name} 可看由谁终止及原因"),
     "do_ask": ("it runs when asked: noonmark run {name}", "它只在被请求时运行：noonmark run {name}"),
     "do_idle_holder": (
@@ -215,6 +227,27 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
     "no_job": ("there is no job {name!r} in {url}", "{url} 中没有任务 {name!r}"),
     "no_job_declared": ("{app} declares no job {name!r}", "{app} 没有声明任务 {name!r}"),
     "no_occurrence": ("there is no occurrence r{number}", "没有触发 r{number}"),
+    "no_occurrence_lost": (
+        (
+            "there is no occurrence r{number}; the store lost what it held between {since} and {until} {zone} "
+            "(rollback {epoch}), and it may have been among that"
+        ),
+        "没有触发 r{number}；存储丢失了 {since} 到 {until}（{zone}）之间的内容（回退 {epoch}），它可能就在其中",
+    ),
+    "no_key_lost": (
+        (
+            "no occurrence in the store has the key {key!r}; the store lost what it held between {since} and {until} {zone} "
+            "(rollback {epoch}), and one that had it may have been among that"
+        ),
+        (
+            "存储里没有触发用过键 {key!r}；存储丢失了 {since} 到 {until}（{zone}）之间的内容（回退 {epoch}），"
+            "用过它的可能就在其中"
+        ),
+    ),
+    "do_lost": (
+        "noonmark ledger show; what the workers of other machines know: noonmark why --key KEY --state DIR",
+        "noonmark ledger show；其他机器上 worker 所知：noonmark why --key 键 --state 目录",
+    ),
     "no_key": ("no occurrence ever had the key {key!r}", "从来没有触发用过键 {key!r}"),
     "no_key_known": (
         (

@@ -148,7 +148,7 @@ def _after_retries(scene: Scene) -> Telling:
             attempt=last.number if last else row.attempt,
             tries=scene.tries,
             before=len(failed),
-            error=short_error(failed[-1].error),
+            error=voice.error(short_error(failed[-1].error)),
             worker=scene.name_of(last.worker if last else row.holder),
             ended=voice.moment(row.ended_at or scene.now),
         )
@@ -228,7 +228,7 @@ def retrying(scene: Scene) -> Telling:
     row, voice = scene.row, scene.voice
     failures = max(1, row.attempt - row.takeovers)
     due = row.due_at if row.due_at is not None else scene.now
-    error = short_error(row.error or (scene.failed_attempts[-1].error if scene.failed_attempts else None))
+    error = voice.error(short_error(row.error or (scene.failed_attempts[-1].error if scene.failed_attempts else None)))
     telling = voice.say(
         "retrying",
         attempt=failures,

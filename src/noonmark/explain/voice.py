@@ -10,6 +10,7 @@ from typing import Any
 
 from noonmark.core import reasons, times
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, Micros
+from noonmark.core.run_errors_zh import IMPORTED
 from noonmark.core.shown import Told
 from noonmark.core.stored import object_of
 from noonmark.core.values import dataclass
@@ -49,6 +50,18 @@ class Voice:
         said = sentence.strip()
         whole = said if said.endswith(ends) else said + end
         return Told(whole) if isinstance(sentence, Told) else whole
+
+    def error(self, text: str) -> str:
+        """Return the error of a run in this language, where noonmark itself wrote it; what a job raised stays as it is."""
+        if self.lang != "zh":
+            return text
+        from noonmark.core.errors_zh import in_chinese  # only who reads Chinese pays for the patterns
+
+        return in_chinese(text)
+
+    def given(self, text: str) -> str:
+        """Return a reason or a note in this language, where an import wrote it; what a person wrote stays as it is."""
+        return self.error(text) if text.startswith(IMPORTED) else text
 
     def moment(self, us: Micros) -> str:
         """Tell an instant: with its day, without the year when it is this year's; the zone is told once, elsewhere."""

@@ -33,7 +33,7 @@ from noonmark.explain import evidence, generations, over, remedies, repeats, unr
 from noonmark.explain.absent import absence
 from noonmark.explain.endings import in_range
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
-from noonmark.explain.find import Asked, Found, find, while_nobody_is_awake
+from noonmark.explain.find import Asked, Found, NotFound, find, perhaps_lost, while_nobody_is_awake
 from noonmark.explain.fragments import former_lines, short_error
 from noonmark.explain.meant import for_text
 from noonmark.explain.outages import outages
@@ -84,7 +84,10 @@ def why(
         ValueError: ``at`` cannot be read.
     """
     now = store.now() if now is None else now
-    found = find(store, name, at=at, key=key, occurrence_id=occurrence_id, tz=tz, now=now)
+    try:
+        found = find(store, name, at=at, key=key, occurrence_id=occurrence_id, tz=tz, now=now)
+    except NotFound as error:
+        raise perhaps_lost(error, store, Voice(lang=lang, zone=tz or "UTC", now=now)) from None
     found = while_nobody_is_awake(store, found, now, lives)
     voice = Voice(lang=lang, zone=tz or (found.job.tz if found.job is not None else "UTC"), now=now)
     if found.row is None:
@@ -291,7 +294,7 @@ def _lines(scene: Scene) -> tuple[str, ...]:
         actor = row.actor or voice.say("nobody")
         lines.append(voice.say("line_asked", actor=actor, at=voice.moment(row.created_at)))
         if row.note:
-            lines.append(voice.say("line_note", actor=actor, note=row.note))
+            lines.append(voice.say("line_note", actor=actor, note=voice.given(row.note)))
     steps = [note.name for note in scene.story.notes if note.kind == "step"]
     if steps:
         lines.append(voice.say("line_steps", names=", ".join(steps)))
@@ -332,7 +335,7 @@ def _run_lines(scene: Scene) -> tuple[str, ...]:
             outcome=voice.say(_ATTEMPT_WORDS[attempt.outcome])
             if attempt.outcome in _ATTEMPT_WORDS
             else attempt.outcome,
-            error=f": {short_error(attempt.error)}" if attempt.error else "",
+            error=f": {voice.error(short_error(attempt.error))}" if attempt.error else "",
         )
         for attempt in attempts
     )

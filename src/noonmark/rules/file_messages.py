@@ -42,10 +42,10 @@ FILE_MESSAGES: dict[str, Message] = {
     ),
     "file_empty": Message(
         "there is nothing in it",
-        "an emptied file would silently end every job",
+        "a file that was emptied by mistake looks the same, and a rule is taken back by a person: noonmark end JOB",
         "write `version: 1` and `jobs:`, see `noonmark init`",
         "文件是空的",
-        "空文件会悄悄停掉所有任务",
+        "误清空的文件也是这样；而规则须由人收回：noonmark end 任务",
         "请写上 `version: 1` 和 `jobs:`，参见 `noonmark init`",
     ),
     "yaml_syntax": Message(

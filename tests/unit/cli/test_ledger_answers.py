@@ -185,7 +185,7 @@ def test_a_release_of_the_last_job_says_that_the_rollback_is_over(noonmark: Noon
     words = ("ledger", "release", "--as", "done", "--reason", "looked", "--job")
     first = noonmark(*words, "mail")
     assert first.out.splitlines() == [
-        "1 rows are marked as done.",
+        "1 row is marked as done.",
         "Let go for mail: rollback 1. Still open for other jobs: noonmark ledger show",
     ]
     again = noonmark(*words, "mail")

@@ -91,7 +91,9 @@ def _line(here: Session, row: Occurrence, zone: str) -> tuple[dict[str, Any], li
 def _blocked(here: Session, row: Occurrence, due: Micros, zone: str) -> str:
     voice = here.voice(zone)
     if row.state is State.RUNNING:
-        return here.word("running_on", worker=_worker(here, row.holder))
+        if not row.holder:
+            return here.word("lease_over")
+        return here.word("looked_at_by" if row.looking else "running_on", worker=_worker(here, row.holder))
     awake, able = alive_with(here.workers, row.job, voice.now)
     if due <= voice.now and not awake:
         return here.word("nobody_awake")

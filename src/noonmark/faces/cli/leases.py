@@ -73,7 +73,10 @@ def _lease_cells(here: Session, row: Occurrence, names: dict[str, str]) -> list[
         until = here.word("in_parens", moment=voice.moment(row.due_at), distance=voice.distance(row.due_at))
     job = job_told(row.job, row.subject)
     since = voice.moment(row.started_at) if row.started_at is not None else "-"
-    return [names.get(row.holder, row.holder), job, f"r{row.id}", str(row.attempt), f"#{row.attempt}", since, until]
+    holder = names.get(row.holder, row.holder) or here.word("nobody_holds")
+    if row.looking:
+        holder = here.word("looks_at_it", worker=holder)
+    return [holder, job, f"r{row.id}", str(row.attempt), f"#{row.attempt}", since, until]
 
 
 def _worker_cells(here: Session, worker: WorkerInfo) -> list[str]:

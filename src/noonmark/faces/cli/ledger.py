@@ -270,7 +270,8 @@ def _release(here: Session, job: str, as_: str | None, reason: str | None) -> in
 
 
 def _released(here: Session, answer: Released, job: str, as_: str) -> str:
-    said = [here.word("ledger_let_run" if as_ == "run" else "ledger_marked", rows=answer.rows)]
+    several, one = ("ledger_let_run", "ledger_let_run_one") if as_ == "run" else ("ledger_marked", "ledger_marked_one")
+    said = [here.word(several if answer.rows != 1 else one, rows=answer.rows)]
     if not (answer.rows or answer.left or answer.added):
         said = [here.word("ledger_released_none")]
     if still := [number for number in answer.rollbacks if number not in answer.over]:

@@ -140,6 +140,11 @@ LEDGER_WORDS: dict[str, tuple[str, str]] = {
             "若仍要取消：noonmark cancel {first} --reason 原因"
         ),
     ),
+    "ledger_let_run_one": (
+        "1 held row may run now; its start says that it may be a repeat.",
+        "1 个被扣住的触发现在可以运行；启动时会注明可能是重复。",
+    ),
+    "ledger_marked_one": ("1 row is marked as done.", "1 个触发已标记为已完成。"),
     "ledger_let_run": (
         "{rows} held rows may run now; each start says that it may be a repeat.",
         "{rows} 个被扣住的触发现在可以运行；每次启动都会注明可能是重复。",

@@ -10,7 +10,7 @@ from noonmark.core.model import Job, JobRow, Micros
 from noonmark.core.told import Told, joined
 from noonmark.explain.describe import trigger_text, window_text
 from noonmark.explain.find import read_rule
-from noonmark.explain.forecast import Coming, coming
+from noonmark.explain.forecast import Coming, coming, over_since
 from noonmark.explain.render import pad, stamp, table, width
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.declared import declared_jobs, own_clock, stored_or_declared
@@ -72,7 +72,8 @@ def _text(here: Session, rule: Job, found: tuple[Coming, ...]) -> str:
     if here.zone(rule.tz) not in head:
         head += f"   ({here.zone(rule.tz)})"
     if not found:
-        nothing = here.voice(rule.tz).say("next_none")
+        last = over_since(rule, here.now)
+        nothing = here.voice(rule.tz).say("next_none_since" if last else "next_none", last=last)
         return f"{head}\n  {nothing}"
     wide = max(width(one.distance) for one in found)
     lines = [

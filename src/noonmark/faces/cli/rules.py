@@ -9,6 +9,7 @@ import click
 
 from noonmark.core.shown import printable, redacted_value
 from noonmark.core.told import Told, joined, key_told
+from noonmark.explain.forecast import over_since
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
 
@@ -111,11 +112,18 @@ def _apply(here: Session, loaded: Loaded, path: Path) -> int:
     }
     here.emit(
         plain,
-        lambda: joined(
-            here.word("rule_change", job=name, change=here.word(change), revision=revision)
-            for name, change, revision in lines
+        lambda: (
+            joined(
+                here.word("rule_change", job=name, change=here.word(change), revision=revision)
+                for name, change, revision in lines
+            )
+            if lines
+            else here.word("rules_none", name=loaded.name)
         ),
     )
+    for job in loaded.jobs:
+        if last := over_since(job, here.now):
+            here.remark(here.word("rule_is_over", job=job.name, last=last))
     changed = {name for name, change, _ in lines if change != "unchanged"}
     here.remember(lambda: [of_rule(after[name], str(path), by=here.actor) for name in sorted(changed)])
     if any(not (job.command or job.run) for job in loaded.jobs):

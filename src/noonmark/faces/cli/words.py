@@ -61,6 +61,10 @@ WORDS: dict[str, tuple[str, str]] = {
         ("已到期 {due} · 延迟 {delayed} · 等待 {waiting} · 运行中 {running} · 重试中 {retrying} · 需人工 {people}"),
     ),
     "running_on": ("running on {worker}", "由 {worker} 运行"),
+    "lease_over": ("its lease is over, nobody runs it now", "租约已到期，目前无人运行"),
+    "looked_at_by": ("its lease is over, {worker} looks at it", "租约已到期，{worker} 正在查看"),
+    "nobody_holds": ("nobody", "无人"),
+    "looks_at_it": ("{worker} (looks)", "{worker}（查看）"),
     "nobody_awake": ("no worker is awake", "没有在线的 worker"),
     "nobody_able": ("no worker that is awake runs this job", "没有在线的 worker 运行该任务"),
     "backoff": ("waiting for its next try", "等待下次重试"),
@@ -160,6 +164,11 @@ WORDS: dict[str, tuple[str, str]] = {
     "part_lock": ("lock", "锁"),
     # -- rules, dev, init
     "rules_ok": ("{name} loads, jobs: {count}", "{name} 可以加载，任务 {count} 个"),
+    "rules_none": ("{name} declares no jobs, nothing was changed", "{name} 没有声明任务，未作改动"),
+    "rule_is_over": (
+        "nothing of {job} is to come: its last moment was {last}, and a rule never runs its past",
+        "{job} 不会再有到期的时刻：最后的时刻是 {last}，规则不会补跑过去",
+    ),
     "rule_change": ("{job}  {change}  revision {revision}", "{job}  {change}  修订 {revision}"),
     "added": ("added", "新增"),
     "changed": ("changed", "已更改"),

@@ -66,7 +66,9 @@ def every_record(tables: Tables) -> Iterator[Record]:
 
 def _jobs(tables: Tables) -> Iterator[dict[str, Any]]:
     for name in sorted(tables.jobs):
-        yield asdict(tables.jobs[name])
+        plain = asdict(tables.jobs[name])
+        del plain["by"]  # told of revisions, where the record has it
+        yield plain
 
 
 def _revisions(tables: Tables) -> Iterator[dict[str, Any]]:
