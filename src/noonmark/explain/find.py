@@ -6,9 +6,10 @@ Rule of the file: reads only.  Nothing found is an answer (``NotFound``) that sa
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
-from noonmark.core import codec, times
+from noonmark.core import codec, rollback, times
 from noonmark.core.model import DAY, FAR, MINUTE, SECOND, Job, JobRow, Micros, Occurrence, Query, State, Verdict
 from noonmark.core.told import Told
 from noonmark.core.values import dataclass
@@ -17,8 +18,10 @@ from noonmark.explain.forecast import over_since
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
 from noonmark.explain.processes import Lives, as_known, processes
+from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
 
+_MAY_BE_LOST = frozenset({"no_occurrence", "no_key"})
 NOISE = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value})
 """Verdicts of rows that stand in the shadow of another row: told only when asked for."""
 
@@ -31,6 +34,11 @@ class NotFound(LookupError):
         self.name = what
         """Which of them, for programs: the name of the message."""
         self._do, self._args = do, args
+
+    @property
+    def args_told(self) -> Mapping[str, object]:
+        """What is filled in."""
+        return self._args
 
     @property
     def hint(self) -> str:
@@ -69,6 +77,22 @@ class Found:
     asked: Asked | None = None
     following: Occurrence | None = None  # the job's next open row, where the newest one was asked for
     is_newest: bool = False  # only the job was named
+
+
+def perhaps_lost(error: NotFound, store: Store, voice: Voice) -> NotFound:
+    """Return the answer for a number or a key that is not there, where the store went back in time: it may have been lost.
+
+    That is said while the rollback is open, and for a day after its release.
+    """
+    if error.name not in _MAY_BE_LOST:
+        return error
+    epochs = rollback.epochs_of(store.facts([rollback.FACT])[rollback.FACT].value)
+    recent = [each for each in epochs if each.released_at is None or voice.now < each.released_at + DAY]
+    if not recent:
+        return error
+    since, until = voice.span(min(each.lost_from for each in recent), max(each.lost_until for each in recent))
+    about = {"since": since, "until": until, "zone": voice.zone, "epoch": recent[-1].number}
+    return NotFound(f"{error.name}_lost", "do_lost", **error.args_told, **about)
 
 
 def parse_at(text: str, tz: str) -> Asked:

@@ -223,6 +223,27 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
     "no_job": ("there is no job {name!r} in {url}", "{url} 中没有任务 {name!r}"),
     "no_job_declared": ("{app} declares no job {name!r}", "{app} 没有声明任务 {name!r}"),
     "no_occurrence": ("there is no occurrence r{number}", "没有触发 r{number}"),
+    "no_occurrence_lost": (
+        (
+            "there is no occurrence r{number}; the store lost what it held between {since} and {until} {zone} "
+            "(rollback {epoch}), and it may have been among that"
+        ),
+        "没有触发 r{number}；存储丢失了 {since} 到 {until}（{zone}）之间的内容（回退 {epoch}），它可能就在其中",
+    ),
+    "no_key_lost": (
+        (
+            "no occurrence in the store has the key {key!r}; the store lost what it held between {since} and {until} {zone} "
+            "(rollback {epoch}), and one that had it may have been among that"
+        ),
+        (
+            "存储里没有触发用过键 {key!r}；存储丢失了 {since} 到 {until}（{zone}）之间的内容（回退 {epoch}），"
+            "用过它的可能就在其中"
+        ),
+    ),
+    "do_lost": (
+        "noonmark ledger show; what the workers of other machines know: noonmark why --key KEY --state DIR",
+        "noonmark ledger show；其他机器上 worker 所知：noonmark why --key 键 --state 目录",
+    ),
     "no_key": ("no occurrence ever had the key {key!r}", "从来没有触发用过键 {key!r}"),
     "no_key_known": (
         (

@@ -33,7 +33,7 @@ from noonmark.explain import evidence, generations, over, remedies, repeats
 from noonmark.explain.absent import absence
 from noonmark.explain.endings import in_range
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
-from noonmark.explain.find import Asked, Found, find, while_nobody_is_awake
+from noonmark.explain.find import Asked, Found, NotFound, find, perhaps_lost, while_nobody_is_awake
 from noonmark.explain.fragments import former_lines, short_error
 from noonmark.explain.meant import for_text
 from noonmark.explain.outages import outages
@@ -86,7 +86,10 @@ def why(
         ValueError: ``at`` cannot be read.
     """
     now = store.now() if now is None else now
-    found = find(store, name, at=at, key=key, occurrence_id=occurrence_id, tz=tz, now=now)
+    try:
+        found = find(store, name, at=at, key=key, occurrence_id=occurrence_id, tz=tz, now=now)
+    except NotFound as error:
+        raise perhaps_lost(error, store, Voice(lang=lang, zone=tz or "UTC", now=now)) from None
     found = while_nobody_is_awake(store, found, now, lives)
     voice = Voice(lang=lang, zone=tz or (found.job.tz if found.job is not None else "UTC"), now=now)
     if found.row is None:

@@ -100,6 +100,33 @@ def test_of_a_key_that_the_store_lost_why_says_what_the_journals_know(noonmark: 
     assert noonmark("why", "--key", "mail:3", "--json").plain["error"]["code"] == "no_key_known"
 
 
+def test_of_what_is_not_there_is_said_that_it_may_have_been_lost_until_a_day_after_the_release(
+    noonmark: Noonmark, machine: Machine
+) -> None:
+    machine.desk.register(MAIL)
+    machine.remember("mail:3")
+    asked = (("why", "--key", "mail:4"), ("why", "r77"), ("retry", "r77", "--reason", "x"), ("cancel", "r77"))
+    for line in asked:
+        assert "lost" not in noonmark(*line).err
+    machine.prove()
+    for line in asked:
+        said = noonmark(*line)
+        assert said.code == 5
+        assert "the store lost what it held between" in said.err
+        assert "(rollback 1)" in said.err
+        assert "noonmark ledger show" in said.err
+        assert "可能就在其中" in noonmark(*line, "--lang", "zh").err
+    assert noonmark(*asked[0], "--json").plain["error"]["code"] == "no_key_lost"
+    assert noonmark(*asked[1], "--json").plain["error"]["code"] == "no_occurrence_lost"
+    assert "a journal of a worker does" in noonmark("why", "--key", "mail:3").err, "who knows it says more"
+    assert noonmark("why", "nosuchjob").err.count("lost") == 0
+    assert noonmark(*RELEASE, "--state", "none").code == 0
+    machine.desk.later(DAY - SECOND)
+    assert "(rollback 1)" in noonmark(*asked[1]).err
+    machine.desk.later(2 * SECOND)
+    assert "lost" not in noonmark(*asked[1]).err
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_a_proof_since_a_time_that_is_to_come_is_refused(noonmark: Noonmark, desk: Desk, lang: str) -> None:
     desk.later(HOUR)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from noonmark.core import phrasing
 from noonmark.core.model import Act, Acted, Query, State
 from noonmark.core.told import Told
-from noonmark.explain.find import NotFound, parse_id
+from noonmark.explain.find import NotFound, parse_id, perhaps_lost
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Session
 
@@ -29,8 +29,13 @@ def carried_out(here: Session, act: Act) -> Acted:
     if answer.outcome == "not_found":
         if act.key is not None:
             raise NotFound("no_open_key", "do_key_job", key=act.key)
-        raise NotFound("no_occurrence", "do_history", number=act.occurrence_id)
+        raise _no_occurrence(here, act.occurrence_id)
     return answer
+
+
+def _no_occurrence(here: Session, number: int | None) -> NotFound:
+    missing = NotFound("no_occurrence", "do_history", number=number)
+    return perhaps_lost(missing, here.store, here.voice(here.one_zone or "UTC"))
 
 
 def answered(here: Session, act: Act, answer: Acted, *, done: str, what: str, **more: object) -> int:
@@ -66,7 +71,7 @@ def number_of(text: str) -> int:
 def must_exist(here: Session, number: int) -> None:
     """Say "not found" for an occurrence that is not there, before anything else is said."""
     if not here.store.occurrences(Query(ids=(number,))):
-        raise NotFound("no_occurrence", "do_history", number=number)
+        raise _no_occurrence(here, number)
 
 
 def reason_given(reason: str) -> str:

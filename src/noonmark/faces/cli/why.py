@@ -78,7 +78,7 @@ def _explained(
         )
     except NotFound as error:
         here.remark_former(here.one_zone or "UTC")
-        if key is not None and error.name == "no_key":
+        if key is not None and error.name in ("no_key", "no_key_lost"):
             _say_what_journals_have(here, key, job)
         raise
 
