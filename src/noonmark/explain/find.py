@@ -21,7 +21,7 @@ from noonmark.explain.processes import Lives, as_known, processes
 from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
 
-_MAY_BE_LOST = frozenset({"no_occurrence", "no_key"})
+_MAY_BE_LOST = {"no_occurrence": "no_occurrence_lost", "no_key": "no_key_lost"}
 NOISE = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value})
 """Verdicts of rows that stand in the shadow of another row: told only when asked for."""
 
@@ -92,7 +92,7 @@ def perhaps_lost(error: NotFound, store: Store, voice: Voice) -> NotFound:
         return error
     since, until = voice.span(min(each.lost_from for each in recent), max(each.lost_until for each in recent))
     about = {"since": since, "until": until, "zone": voice.zone, "epoch": recent[-1].number}
-    return NotFound(f"{error.name}_lost", "do_lost", **error.args_told, **about)
+    return NotFound(_MAY_BE_LOST[error.name], "do_lost", **error.args_told, **about)
 
 
 def parse_at(text: str, tz: str) -> Asked:
