@@ -276,8 +276,8 @@ def _by_key(store: Store, key: str, name: str | None) -> Occurrence:
 
 
 def _by_time(store: Store, found: Found, asked: Asked, subject: str | None) -> Found:
-    span = {"scheduled_from": asked.start, "scheduled_until": asked.end}
-    rows = store.occurrences(Query(job=found.name, subject=subject, limit=200, **span))
+    query = Query(job=found.name, subject=subject, scheduled_from=asked.start, scheduled_until=asked.end, limit=200)
+    rows = store.occurrences(query)
     single = [row for row in rows if row.range_until is None]
     if single:
         best = next((row for row in single if row.verdict not in NOISE), single[0])
