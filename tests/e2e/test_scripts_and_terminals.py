@@ -128,7 +128,7 @@ def test_json_is_json_on_every_terminal(folder: Path, terminal: str) -> None:
     assert json.loads(answer.stdout)["job"] == "经营日报"
 
 
-def test_an_argument_that_is_no_text_is_not_found_rather_than_a_fault(folder: Path) -> None:
+def test_an_argument_that_is_no_text_is_refused_and_no_fault(folder: Path) -> None:
     answer = subprocess.run(
         [os.fsencode(sys.executable), b"-m", b"noonmark.faces.cli", b"why", b"\xff\xfe"],
         cwd=folder,
@@ -137,5 +137,6 @@ def test_an_argument_that_is_no_text_is_not_found_rather_than_a_fault(folder: Pa
         timeout=60,
         check=False,
     )
-    assert answer.returncode == 5, answer
+    assert answer.returncode == 2, answer
+    assert b"an argument is no text" in answer.stderr
     assert b"Traceback" not in answer.stderr

@@ -21,7 +21,8 @@ from noonmark.explain.processes import Lives, as_known, processes
 from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
 
-_MAY_BE_LOST = frozenset({"no_occurrence", "no_key"})
+_OF_SUBJECT = re.compile(r"(.+?)\[(.+)\]", re.DOTALL)
+_MAY_BE_LOST = {"no_occurrence": "no_occurrence_lost", "no_key": "no_key_lost"}
 NOISE = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value})
 """Verdicts of rows that stand in the shadow of another row: told only when asked for."""
 
@@ -92,7 +93,7 @@ def perhaps_lost(error: NotFound, store: Store, voice: Voice) -> NotFound:
         return error
     since, until = voice.span(min(each.lost_from for each in recent), max(each.lost_until for each in recent))
     about = {"since": since, "until": until, "zone": voice.zone, "epoch": recent[-1].number}
-    return NotFound(f"{error.name}_lost", "do_lost", **error.args_told, **about)
+    return NotFound(_MAY_BE_LOST[error.name], "do_lost", **error.args_told, **about)
 
 
 def parse_at(text: str, tz: str) -> Asked:
@@ -135,7 +136,7 @@ def find(
 
     Args:
         store: where to look.
-        name: the job; may be left out with ``key`` or ``occurrence_id``.
+        name: the job, or ``job[tenant=a]`` for one subject of it; may be left out with ``key`` or ``occurrence_id``.
         at: a time as typed; read in ``tz``, else in the job's zone.
         key: a rendered key; its newest generation is meant.
         occurrence_id: the row itself.
@@ -154,15 +155,20 @@ def find(
             raise NotFound("no_occurrence", "do_history", number=occurrence_id)
         return _with_job(store, rows[0])
     if key is not None:
+        if name is not None and _OF_SUBJECT.fullmatch(name):
+            name = job_and_subject(store, name)[0].name
         return _with_job(store, _by_key(store, key, name))
     if name is None:
         raise NotFound("say_which", "do_jobs")
-    job_row = the_job(store, name)
+    job_row, subject = job_and_subject(store, name)
+    asked_for, name = name, job_row.name
     job = last_rule(store, job_row)
     found = Found(name=name, row=None, job_row=job_row, job=job)
     if at is not None:
-        return _by_time(store, found, parse_at(at, tz or (job.tz if job is not None else "UTC")))
-    row = newest(store, name, now)
+        return _by_time(store, found, parse_at(at, tz or (job.tz if job is not None else "UTC")), subject)
+    row = newest(store, name, now, subject)
+    if row is None and subject is not None:
+        raise NotFound("nothing_recorded", "do_history_keys", name=Told(asked_for))
     if row is None:
         raise _nothing_recorded(job_row, job, now)
     coming = Query(
@@ -203,6 +209,16 @@ def the_job(store: Store, name: str) -> JobRow:
     )
 
 
+def job_and_subject(store: Store, text: str) -> tuple[JobRow, str | None]:
+    """Return the job that a person named and, where he wrote it as tables print it (``job[tenant=a]``), its subject."""
+    match = _OF_SUBJECT.fullmatch(text)
+    if match is not None and not store.jobs([text]):
+        rows = store.jobs([match[1]])
+        if rows:
+            return rows[0], match[2]
+    return the_job(store, text), None
+
+
 def read_rule(row: JobRow) -> Job | None:
     """Return the rule of a stored job, or None when this version cannot read it."""
     try:
@@ -221,14 +237,14 @@ def last_rule(store: Store, row: JobRow) -> Job | None:
     return read_rule(past[-1]) if past else None
 
 
-def newest(store: Store, name: str, now: Micros) -> Occurrence | None:
+def newest(store: Store, name: str, now: Micros, subject: str | None = None) -> Occurrence | None:
     """Return the newest occurrence that has an outcome, runs or is in trouble; else the newest due; else the next."""
-    due = store.occurrences(Query(job=name, scheduled_until=now + 1, limit=200))
+    due = store.occurrences(Query(job=name, subject=subject, scheduled_until=now + 1, limit=200))
     for matters in (_has_a_story, _is_no_shadow, _is_any):
         for row in due:
             if matters(row, now):
                 return row
-    coming = store.occurrences(Query(job=name, scheduled_from=now, oldest_first=True, limit=1))
+    coming = store.occurrences(Query(job=name, subject=subject, scheduled_from=now, oldest_first=True, limit=1))
     return coming[0] if coming else None
 
 
@@ -259,8 +275,9 @@ def _by_key(store: Store, key: str, name: str | None) -> Occurrence:
     return max(holders or rows, key=lambda row: (row.generation, row.id))
 
 
-def _by_time(store: Store, found: Found, asked: Asked) -> Found:
-    rows = store.occurrences(Query(job=found.name, scheduled_from=asked.start, scheduled_until=asked.end, limit=200))
+def _by_time(store: Store, found: Found, asked: Asked, subject: str | None) -> Found:
+    query = Query(job=found.name, subject=subject, scheduled_from=asked.start, scheduled_until=asked.end, limit=200)
+    rows = store.occurrences(query)
     single = [row for row in rows if row.range_until is None]
     if single:
         best = next((row for row in single if row.verdict not in NOISE), single[0])

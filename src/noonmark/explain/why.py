@@ -45,6 +45,8 @@ from noonmark.ports.store import Store
 
 RUNS_COUNTED = 10_000
 """Most runs in progress that are counted to tell whether workers are full."""
+_UNFINISHED = frozenset({"lost", "handed_back", "cancelled"})
+"""Ends of a try that the sentence need not tell; another try comes, or came too late."""
 _ATTEMPT_WORDS = {
     "success": "try_success",
     "failed": "try_failed",
@@ -322,7 +324,7 @@ def _lines(scene: Scene) -> tuple[str, ...]:
 
 def _run_lines(scene: Scene) -> tuple[str, ...]:
     voice, attempts = scene.voice, scene.story.attempts
-    if len(attempts) < 2 and not any(attempt.error for attempt in attempts):
+    if len(attempts) < 2 and not any(attempt.error or attempt.outcome in _UNFINISHED for attempt in attempts):
         return ()
     return tuple(
         voice.say(

@@ -246,7 +246,7 @@ def test_a_function_that_cannot_be_had_is_named_once_in_the_log_and_in_the_reaso
     assert (row.state, row.code) == (State.PENDING, "handler_missing")
     cause = "ModuleNotFoundError: No module named 'no_such_module'"
     assert json.loads(row.detail)["error"] == cause
-    assert f"has the code for job work: {cause}; it is kept" in reasons.sentence(row.code, json.loads(row.detail))
+    assert f"has the code for job work: {cause}; it waits for one" in reasons.sentence(row.code, json.loads(row.detail))
     assert caplog.text.count("job work cannot be run here") == 1, "each look says it again"
 
 

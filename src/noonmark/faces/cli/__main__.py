@@ -36,7 +36,7 @@ def main(args: list[str] | None = None) -> int:
     if args is None:
         gc.disable()  # what is imported stays; it is not looked through for garbage until the command begins
     _fit_streams()
-    code = _run([_readable(arg) for arg in (sys.argv[1:] if args is None else args)])
+    code = _run(sys.argv[1:] if args is None else args)
     if args is None:
         sys.exit(code)
     return code
@@ -50,10 +50,15 @@ def _fit_streams() -> None:
 
 
 def _readable(arg: str) -> str:
-    """Read as UTF-8 what the locale could not read, unless it names a file as it is."""
+    """Read as UTF-8 what the locale could not read, unless it names a file as it is; refuse what is no UTF-8."""
     if arg.isascii() or not any("\udc80" <= sign <= "\udcff" for sign in arg) or os.path.exists(arg):
         return arg
-    return arg.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    try:
+        return arg.encode("utf-8", "surrogateescape").decode("utf-8")
+    except UnicodeError:
+        raise problems.Trouble(
+            "not_utf8", shown=arg.encode("utf-8", "backslashreplace").decode("ascii", "replace")
+        ) from None
 
 
 def _run(args: list[str]) -> int:
@@ -61,6 +66,7 @@ def _run(args: list[str]) -> int:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it lives as long as the process
     asked = Settings()
     try:
+        args = [_readable(arg) for arg in args]
         result = noonmark.main(args=args, prog_name="noonmark", standalone_mode=False, obj=asked)
         sys.stdout.flush()
         return result if isinstance(result, int) else problems.OK

@@ -11,9 +11,12 @@ from noonmark.core.told import job_told, joined, key_told
 from noonmark.explain.awake import alive_with
 from noonmark.explain.find import read_rule
 from noonmark.explain.outcomes import OUTCOMES, outcome_of
-from noonmark.explain.render import stamp, table
+from noonmark.explain.render import cut, stamp, table
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.session import Command, Session, session
+
+KEY_COLUMNS = 60
+"""Most columns of a key: a long one pushes what its row is blocked on out of sight; why and --json have it whole."""
 
 
 @click.command(cls=Command)
@@ -81,7 +84,7 @@ def _line(here: Session, row: Occurrence, zone: str) -> tuple[dict[str, Any], li
         voice.moment(due),
         voice.length(overdue) if overdue >= 1_000_000 and row.state is not State.RUNNING else "-",
         job_told(row.job, row.subject),
-        key_told(row.job, row.key),
+        cut(key_told(row.job, row.key), KEY_COLUMNS),
         outcome.zh if here.lang == "zh" else outcome.en,
         blocked,
     ]

@@ -10,7 +10,7 @@ import click
 from noonmark.core.model import OPEN_STATES, Micros, Occurrence, Query, State
 from noonmark.core.told import job_told, key_told
 from noonmark.explain.ended import BY_REVISION, Ends, ended_by, ends_of
-from noonmark.explain.find import read_rule, the_job
+from noonmark.explain.find import job_and_subject, read_rule
 from noonmark.explain.outcomes import OUTCOMES, WORTH_SAYING, lateness, outcome_of
 from noonmark.explain.render import stamp, table
 from noonmark.faces.cli import problems
@@ -46,10 +46,13 @@ def history(
     job = job if job is not None else named
     states, outcome = _wanted(wanted)
     with session(ctx) as here:
+        subject: str | None = None
         if job is not None:
-            the_job(here.store, job)
+            row, subject = job_and_subject(here.store, job)
+            job = row.name
         query = Query(
             job=job,
+            subject=subject,
             key=key,
             states=states,
             scheduled_from=moment(here, since) if since is not None else None,

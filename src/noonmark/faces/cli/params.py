@@ -48,6 +48,21 @@ def read_params(texts: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
+def read_json(option: str, text: str) -> Any:
+    """Return what an option for JSON was given; a bare word is a text, but what begins as JSON must be it.
+
+    A mistyped object must not become a text that somebody waits for in vain.
+    """
+    if text.lstrip()[:1] in ("{", "[", '"'):
+        try:
+            json.loads(text)
+        except RecursionError:
+            raise problems.Trouble("too_deep", option=option) from None
+        except ValueError as error:
+            raise problems.Trouble("bad_json", option=option, text=text[:100], error=str(error)) from None
+    return read_value(option, text)
+
+
 def read_value(option: str, text: str) -> Any:
     """Return what an option was given: JSON where it is JSON, else the text as it stands."""
     try:

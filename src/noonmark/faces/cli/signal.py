@@ -10,7 +10,7 @@ from noonmark.core.codec import check_payload
 from noonmark.core.conditions import check_flag_name
 from noonmark.core.model import Fact
 from noonmark.faces.cli import problems
-from noonmark.faces.cli.params import read_value
+from noonmark.faces.cli.params import read_json
 from noonmark.faces.cli.session import Command, session
 
 
@@ -25,7 +25,7 @@ def signal(ctx: click.Context, name: str, clear: bool, value: str | None) -> int
 
     if clear and value is not None:
         raise problems.Trouble("clear_value")
-    wanted: Any = None if clear else (True if value is None else read_value("--value", value))
+    wanted: Any = None if clear else (True if value is None else read_json("--value", value))
     if not clear and (wanted is None or wanted is False):
         raise problems.Trouble("false_flag")
     name = name.removeprefix("flag:")

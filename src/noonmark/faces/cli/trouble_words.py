@@ -6,6 +6,7 @@ Rule of the file: only text.  Both languages have the same names in braces, whic
 from __future__ import annotations
 
 from noonmark.faces.cli.demo_trouble_words import DEMO_TROUBLES, Words
+from noonmark.faces.cli.given_trouble_words import GIVEN_TROUBLES
 from noonmark.faces.cli.ledger_words import LEDGER_TROUBLES
 from noonmark.faces.cli.simulate_words import SIMULATE_TROUBLES
 
@@ -394,4 +395,5 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("无法写入 {folder}：{error}", "", "请选一个可写的目录：noonmark init 目录"),
     ),
     **DEMO_TROUBLES,
+    **GIVEN_TROUBLES,
 }

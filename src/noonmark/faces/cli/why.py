@@ -27,6 +27,7 @@ def why(ctx: click.Context, job: str | None, at: str | None, key: str | None, oc
     """Say why something ran, did not run, ran late or ran twice.
 
     Without --at, --key or --occurrence: the newest occurrence of JOB that matters.
+    JOB[tenant=a], as the tables print it, is one subject of it.
     """
     number = None
     clashes = (

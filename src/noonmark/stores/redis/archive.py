@@ -89,7 +89,9 @@ def _named(reads: Reads, key: str, place: Place) -> list[str]:
 
 def _jobs(reads: Reads, place: Place, limit: int) -> Found:
     for job in reads.jobs(_named(reads, "job", place)[:limit]):
-        yield asdict(job), [job.name]
+        plain = asdict(job)
+        del plain["by"]  # told of revisions, where the record has it
+        yield plain, [job.name]
 
 
 def _revisions(reads: Reads, place: Place, limit: int) -> Found:

@@ -1,0 +1,62 @@
+"""One subject of a job, named as the tables print it."""
+
+from __future__ import annotations
+
+import pytest
+from calling import Noonmark
+from desk import Desk
+
+from noonmark.core.model import MINUTE, Every, Job
+
+TENANTS = Job(
+    name="per_tenant",
+    trigger=Every(period=5 * MINUTE, tz="Asia/Shanghai"),
+    each={"tenant": ("北京", "上海")},
+    key="bill:{tenant}:{scheduled_for}",
+    overlap="allow",
+    reason="Each pays for itself.",
+)
+
+
+@pytest.fixture
+def tenants(desk: Desk) -> dict[str, int]:
+    """Both were due at 12:05; one ran, the other one failed."""
+    for name in ("tick", "digest"):
+        desk.act("end_job", job=name)
+    desk.register(TENANTS)
+    desk.until("2026-11-27T12:05:00")
+    desk.beat()
+    ids = {}
+    for row in desk.take():
+        ids[row.subject] = row.id
+    return ids
+
+
+def test_why_takes_the_subject_as_history_prints_it(tenants: dict[str, int], noonmark: Noonmark) -> None:
+    for subject, number in tenants.items():
+        printed = f"per_tenant[{subject}]"
+        assert printed in noonmark("history", "per_tenant", "--all").out
+        assert noonmark("why", printed, "--json").plain["id"] == number
+        assert noonmark("why", printed, "--at", "2026-11-27T12:05", "--json").plain["id"] == number
+
+
+def test_history_takes_it_too(tenants: dict[str, int], noonmark: Noonmark) -> None:
+    for subject, number in tenants.items():
+        rows = noonmark("history", f"per_tenant[{subject}]", "--json").plain["occurrences"]
+        assert [row["id"] for row in rows] == [number]
+
+
+@pytest.mark.usefixtures("tenants")
+def test_a_subject_or_a_job_that_is_not_there_is_said_not_to_be(noonmark: Noonmark) -> None:
+    answer = noonmark("why", "per_tenant[tenant=广州]")
+    assert answer.code == 5
+    assert "nothing is recorded for per_tenant[tenant=广州] yet" in answer.err
+    assert noonmark("why", "nothing[tenant=a]").code == 5
+    assert noonmark("history", "nothing[tenant=a]").code == 5
+
+
+def test_a_job_whose_own_name_has_brackets_is_meant_as_a_whole(desk: Desk, noonmark: Noonmark) -> None:
+    desk.register(Job(name="a", trigger=Every(period=MINUTE), key="a:{scheduled_for}", reason="x"))
+    desk.until("2026-11-27T12:01:00")
+    assert noonmark("why", "a").code == 0
+    assert noonmark("why", "a[b]").code == 5
