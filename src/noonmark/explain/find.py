@@ -14,7 +14,6 @@ from noonmark.core.model import DAY, FAR, MINUTE, SECOND, Job, JobRow, Micros, O
 from noonmark.core.told import Told
 from noonmark.core.values import dataclass
 from noonmark.explain.awake import alive_with
-from noonmark.explain.forecast import over_since
 from noonmark.explain.messages import message
 from noonmark.explain.outcomes import OVERDUE_AFTER, outcome_of
 from noonmark.explain.processes import Lives, as_known, processes
@@ -307,6 +306,8 @@ def _nothing_recorded(row: JobRow, job: Job | None, now: Micros) -> NotFound:
     """Say what a person can do about a job of which there is no row: wait, ask for it, or see why it was ended."""
     if not row.rule:
         return NotFound("nothing_recorded_ended", "do_show", name=Told(row.name))
+    from noonmark.explain.forecast import over_since  # only on the way to an error
+
     last = over_since(job, max(now, row.effective_at)) if job is not None else ""
     if last:
         return NotFound("nothing_to_come", "do_correct", name=Told(row.name), last=last)
