@@ -130,12 +130,13 @@ def stamp(us: Micros | None, zone: str) -> str | None:
 
 def width(text: str) -> int:
     """Return how many terminal columns a text takes: Chinese characters take two."""
-    columns = 0
-    for char in text:
-        if unicodedata.combining(char):
-            continue
-        columns += 2 if unicodedata.east_asian_width(char) in "WF" else 1
-    return columns
+    return sum(map(_columns, text))
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def pad(text: str, columns: int) -> str:
@@ -144,14 +145,19 @@ def pad(text: str, columns: int) -> str:
 
 
 def cut(text: str, columns: int) -> str:
-    """Return at most so many terminal columns of a text, ending in an ellipsis where something was left out."""
-    if width(text) <= columns:
-        return text
-    short: str = text
-    while width(short) >= columns:
-        short = short[:-1]
-    short = short.rstrip() + "…"
-    return Told(short) if isinstance(text, Told) else short
+    """Return at most so many terminal columns of a text, ending in an ellipsis where something was left out.
+
+    No more of it is read than is shown: a key may be millions of characters long.
+    """
+    fits = taken = 0
+    for place, char in enumerate(text):
+        taken += _columns(char)
+        if taken < columns:
+            fits = place + 1
+        elif taken > columns:
+            short = text[:fits].rstrip() + "…"
+            return Told(short) if isinstance(text, Told) else short
+    return text
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Told:

