@@ -26,10 +26,11 @@ ALERT = "rollback"
 EPOCHS_KEPT = 20
 HELD = "held_rollback"
 """Code of a row that a rollback holds."""
-ROW_TAKES: Micros = 10
-"""No store makes rows faster than one in this time."""
-MOST_ROWS = 10**10
-"""Most numbers that one rollback leaves out; numbers of twelve digits are the longest that every store can sort."""
+NUMBERS_LEFT_OUT = 1_000
+"""The next row after a rollback has a number so much higher: that of a run that was lost is not soon another one's.
+
+More would protect longer ranges, but a store that finds rows by counting (Redis) goes through every number.
+"""
 _WORD = "let_run"
 """In the detail of a row that waits: see ``is_let_run``.  A rollback that is proved later has a higher number."""
 HELD_RECHECK: Micros = DAY
@@ -90,16 +91,6 @@ def lost_until(fact: Fact | None) -> Micros:
 def unseen(version: int, now: Micros) -> int:
     """Return the next number of a counter, one that nobody can have seen before the store lost what it lost."""
     return max(version + 1, now)
-
-
-def rows_lost(epoch: Epoch) -> int:
-    """Return how many rows a store cannot have made in the lost range: so far on are the next rows numbered.
-
-    The number of a run that was lost must not become another run's.  A hundred thousand a second is several times what
-    any store of ours does, a minute at least is for clocks that differ, and no store holds as many as the most.
-    """
-    lost = (epoch.lost_until - epoch.lost_from) // ROW_TAKES
-    return min(max(lost, MINUTE // ROW_TAKES), MOST_ROWS)
 
 
 # -- what may have run before -------------------------------------------------------------------------------

@@ -119,16 +119,6 @@ def test_of_what_others_wrote_only_what_lies_before_the_lost_word_has_survived()
     assert receipts.latest_before(T0 - 9, [worker], [writer], [job]) == 0
 
 
-@pytest.mark.parametrize(
-    ("lost", "numbers"),
-    [(0, 6_000_000), (SECOND, 6_000_000), (HOUR, 360_000_000), (T0, 10**10)],
-    ids=["nothing", "a second", "an hour", "since nobody knows when"],
-)
-def test_more_numbers_are_left_out_than_rows_can_have_been_made_in_what_was_lost(lost: int, numbers: int) -> None:
-    epoch = Epoch(number=1, lost_from=T0 - lost, lost_until=T0, detected_at=T0)
-    assert rollback.rows_lost(epoch) == numbers
-
-
 def test_who_was_alive_by_the_datas_own_clock_is_waited_for() -> None:
     serving = Serving(identity="new", since=T0 + HOUR, as_of=T0)
     card = {"name": "w", "host": "h", "pid": 1, "process_started": "1", "boot_id": "b"}

@@ -192,7 +192,7 @@ def _act(tx: Transaction, judged: receipts.Judged, worker: str) -> None:
         [[(version,)]] = tx.ask((_RULES_VERSION, ()))
         tx.count("rules_version", rollback.unseen(version, tx.now) - version)
     if judged.opened is not None:
-        tx.later(_SKIP, rollback.rows_lost(judged.opened))
+        tx.later(_SKIP, rollback.NUMBERS_LEFT_OUT)
         detail: dict[str, Any] = rollback.alert_detail(judged.opened)
         alerts.write(tx, AlertWrite(job="", kind=rollback.ALERT, level=3, code="store_rolled_back", detail=detail))
         ending.log(

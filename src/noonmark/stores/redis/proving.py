@@ -76,7 +76,7 @@ def prove(
             None if opened is None else rollback.detail_text(rollback.alert_detail(opened)),
             0 if opened is None else opened.number, claim.worker,
             None if judged.alert is None else wire.alert_write(judged.alert), wire.fact_text(judged.former or None),
-            0 if opened is None else rollback.rows_lost(opened),
+            0 if opened is None else rollback.NUMBERS_LEFT_OUT,
         ]  # fmt: skip
         if write(written, json.dumps(asdict(judged.serving)))[1] == "done":
             return Proof(

@@ -76,7 +76,7 @@ def prove(tx: Transaction, store: str, identity: str, claim: Claim) -> Proof:
     if judged.hold_before is not None:
         _hold(tx, judged.hold_before)
     if judged.opened is not None:
-        _skip_numbers(tx, rollback.rows_lost(judged.opened))
+        _skip_numbers(tx, rollback.NUMBERS_LEFT_OUT)
         _say(tx, judged.opened, claim.worker)
     _say_former(tx, judged, claim.worker)
     return Proof(
