@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from noonmark.core.model import DAY, MINUTE, Check, Decision, Event, Fact, Gates, Job, Micros, Occurrence, Verdict
+from noonmark.core.model import DAY, Check, Decision, Event, Fact, Gates, Job, Micros, Occurrence, Verdict
 from noonmark.core.model.rollback import LET_RUN, Epoch
 from noonmark.core.stored import object_of
 
