@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import socket
 import struct
 import threading
-import warnings
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -110,11 +108,6 @@ class Proxy:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
-        with warnings.catch_warnings():
-            # A connection that came while we ended may have been accepted and handed to nobody: asyncio says so when it
-            # is found as garbage, which would be in the middle of somebody else's work.
-            warnings.simplefilter("ignore", ResourceWarning)
-            gc.collect()
 
     def __enter__(self) -> Proxy:
         return self
@@ -137,6 +130,10 @@ class Proxy:
 
     async def _deny(self) -> None:
         if self._server is not None:
+            for listening in self._server.sockets:
+                self._loop.remove_reader(listening.fileno())
+            for _ in range(TURNS):  # a server that is closed refuses what it has accepted, and leaves it open
+                await asyncio.sleep(0)
             self._server.close()
             self._server = None
         await self._cut()
@@ -150,11 +147,6 @@ class Proxy:
 
     async def _end(self) -> None:
         await self._deny()
-        for _ in range(
-            TURNS
-        ):  # what was accepted is taken up first: a task that is cancelled before that closes nothing
-            await asyncio.sleep(0)
-        await self._cut()
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()
