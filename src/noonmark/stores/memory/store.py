@@ -343,12 +343,12 @@ class MemoryStore:
             known = self._answers.get((verb, request_id))
             if known is not None and now - known[0] < KEPT:
                 return cast(Answer, known[1])
-            before = self._tables.soonest()
+            before, _ = self._tables.outlook()
             answer = run(now)
             self._tables.pass_slots_on(now)
             self._answers[(verb, request_id)] = (now, answer)
             self._forget(now)
-            after = self._tables.soonest()
+            after, _ = self._tables.outlook()
             sooner = bool(self._tables.wakes) or (after is not None and (before is None or after < before))
             listeners = list(self._listeners) if sooner else []
         for tell in listeners:

@@ -71,9 +71,8 @@ class Tables:
     last_seq: int = 0
     last_id: int = 0
     puts: int = 0  # grows with every row that is kept anew
-    _seen: int = field(default=-1, compare=False)  # after so many puts the two below were looked up
-    _soonest: Micros | None = field(default=None, compare=False)
-    _bound: bool = field(default=False, compare=False)
+    _seen: int = field(default=-1, compare=False)  # after so many puts the outlook was looked up
+    _outlook: tuple[Micros | None, bool] = field(default=(None, False), compare=False)
 
     # -- rows ---------------------------------------------------------------------------------
 
@@ -95,23 +94,14 @@ class Tables:
         """Return every row that is not ended."""
         return [self.rows[row_id] for row_id in self.open_ids]
 
-    def soonest(self) -> Micros | None:
-        """Return the earliest moment at which an open row is due."""
-        self._look()
-        return self._soonest
-
-    def is_any_bound(self) -> bool:
-        """Return True when an open row is for one worker only."""
-        self._look()
-        return self._bound
-
-    def _look(self) -> None:
-        """Look over the open rows, once per change: most calls are takes that find nothing and change nothing."""
+    def outlook(self) -> tuple[Micros | None, bool]:
+        """Return when the first open row is due, and whether one is for one worker only; most calls change neither."""
         if self._seen != self.puts:
             rows = self.open_rows()
-            self._soonest = min((row.due_at for row in rows if row.due_at is not None), default=None)
-            self._bound = any(row.worker for row in rows)
+            soonest = min((row.due_at for row in rows if row.due_at is not None), default=None)
+            self._outlook = soonest, any(row.worker for row in rows)
             self._seen = self.puts
+        return self._outlook
 
     def known(self, new: NewOccurrence) -> Occurrence | None:
         """Return the row that has this identity already."""

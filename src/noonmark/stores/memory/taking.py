@@ -35,7 +35,7 @@ def has_due(tables: Tables, worker: str, limit: int, now: Micros) -> bool:
 
 
 def _due(tables: Tables, worker: str, limit: int, now: Micros) -> list[Occurrence]:
-    soonest = tables.soonest()
+    soonest, _ = tables.outlook()
     if soonest is None or soonest > now:
         return []
     due = [row for row in tables.open_rows() if row.due_at is not None and row.due_at <= now and _is_for(row, worker)]
@@ -118,7 +118,7 @@ def begin_run(tables: Tables, row: Occurrence, now: Micros) -> Occurrence:
 
 def _bury_workers(tables: Tables, now: Micros) -> None:
     """Cancel what only a worker that is gone could have taken."""
-    if not tables.is_any_bound():
+    if not tables.outlook()[1]:
         return
     gone = {info.id for info in tables.workers.values() if _gone_at(info) <= now}
     for row in tables.open_rows():
@@ -131,8 +131,9 @@ def _bury_workers(tables: Tables, now: Micros) -> None:
 def _next_due(tables: Tables, worker: str, now: Micros) -> Micros | None:
     if tables.wakes:
         return now
-    if not tables.is_any_bound():
-        return tables.soonest()
+    soonest, is_any_bound = tables.outlook()
+    if not is_any_bound:
+        return soonest
     moments, others = [], set()
     for row in tables.open_rows():
         if row.worker and not _is_for(row, worker):
