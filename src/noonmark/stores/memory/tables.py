@@ -140,6 +140,8 @@ class Tables:
         self.leave_slots(row_id)
         if row.verdict == Verdict.SKIP_SUPERSEDED:
             row = self.release_key(row)
+        if state in YIELDING and escalate.may_be_told(row):
+            self.close_alerts(row_id, now)
         return row
 
     def slot_of(self, row_id: int) -> str:
@@ -328,11 +330,25 @@ class Tables:
     def close_alerts(self, row_id: int, now: Micros) -> None:
         """Close what is open about a row that a person has dealt with."""
         self.alerts = [
-            changed(alert, updated_at=now, closed_at=now)
-            if alert.occurrence_id == row_id and alert.closed_at is None
-            else alert
+            self._closed(alert, now) if alert.occurrence_id == row_id and alert.closed_at is None else alert
             for alert in self.alerts
         ]
+
+    def _closed(self, alert: Alert, now: Micros) -> Alert:
+        """Return the alert closed; an urgent one goes on to the newest other row of its job that needs a person."""
+        waiting = [
+            row
+            for row in self.rows.values()
+            if alert.level >= escalate.URGENT
+            and (row.job, row.state) == (alert.job, State.FAILED_MANUAL)
+            and row.id != alert.occurrence_id
+            and escalate.kind_of(row.verdict, row.code) == alert.kind
+        ]
+        if not waiting:
+            return changed(alert, updated_at=now, closed_at=now)
+        row = max(waiting, key=lambda row: (row.scheduled_for, row.id))
+        detail = escalate.detail_of_next(row, alert.detail)
+        return changed(alert, code=row.code, detail=detail, occurrence_id=row.id, updated_at=now)
 
     def alert(self, write: AlertWrite, now: Micros) -> None:
         """Open, update or close the one open alert of (job, kind); an open one never becomes milder.
@@ -349,7 +365,7 @@ class Tables:
         )
         if write.clear:
             if index is not None and not escalate.is_kept(self.alerts[index], write):
-                self.alerts[index] = changed(self.alerts[index], updated_at=now, closed_at=now)
+                self.alerts[index] = self._closed(self.alerts[index], now)
             return
         detail = json.dumps(dict(write.detail), ensure_ascii=False)
         if index is None:
