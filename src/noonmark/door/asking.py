@@ -96,7 +96,7 @@ def run_deeds(
         of_run(
             row,
             params,
-            when=for_text(job, row.scheduled_for, row.business_date),
+            when=for_text(job, row.scheduled_for, row.business_date, None),
             by=row.actor,
             reason=note,
             again=again,

@@ -198,7 +198,7 @@ def _deeds(
         of_run(
             row,
             given,
-            when=for_text(rule, row.scheduled_for, row.business_date),
+            when=for_text(rule, row.scheduled_for, row.business_date, None),
             by=here.actor,
             reason=reason,
             again=again,
