@@ -141,3 +141,13 @@ def test_rules_that_declare_nothing_are_applied_with_a_word(noonmark: Noonmark, 
     refused = noonmark("rules", "apply", str(file))
     assert refused.code == 1
     assert "end every job" not in refused.err
+
+
+def test_what_could_not_be_started_and_needs_a_person_does_not_go_on_by_itself(
+    desk: Desk, lapsed: Occurrence, noonmark: Noonmark
+) -> None:
+    row = desk.finish(lapsed, Event.FAIL_MANUAL, "w2", code="start_failed", detail='{"error": "no such program"}')
+    told = noonmark("why", f"r{row.id}").out
+    assert "It could not be started: no such program." in told
+    assert f"What to do: Mend the cause, then: noonmark retry r{row.id}, or noonmark mark r{row.id} handled" in told
+    assert "怎么办：修好原因后" in noonmark("--lang", "zh", "why", f"r{row.id}").out
