@@ -123,8 +123,13 @@ class Finish:
 
     @property
     def is_late_success(self) -> bool:
-        """True for the success of a run that lost its lease and was given up: nothing is on record of how it ended."""
-        return self.is_success and self.run.abandoned and self.run.stop_reason == "lost"
+        """True for the success of a run that was given up."""
+        return self.is_success and self.run.abandoned
+
+    @property
+    def is_on_record(self) -> bool:
+        """True for the late report of a run of which it is on record how it ended; of one that lost its lease nothing is."""
+        return self.run.stop_reason != "lost"
 
 
 def succeeded(run: Run, value: Any) -> Finish:
