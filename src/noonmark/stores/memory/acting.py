@@ -62,7 +62,7 @@ def _cancel(tables: Tables, request_id: str, wish: Act, now: Micros) -> Acted:
     ended = _named(tables, wish)
     if ended is not None:
         return Acted(outcome="already_done", ids=(ended.id,), state=ended.state)
-    if wish.key is None:
+    if not wish.key:
         return Acted(outcome="not_found")
     return _hold_unknown_key(tables, request_id, wish, wish.key, now)
 
@@ -72,7 +72,7 @@ def _targets(tables: Tables, wish: Act) -> list[Occurrence]:
     if wish.occurrence_id is not None:
         candidates = [tables.rows[wish.occurrence_id]] if wish.occurrence_id in tables.rows else []
     else:
-        candidates = [row for row in tables.rows.values() if row.key == wish.key]
+        candidates = [row for row in tables.rows.values() if wish.key and row.key == wish.key]
     return [row for row in candidates if next_state(row.state, Event.CANCEL) is not None]
 
 
