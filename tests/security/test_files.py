@@ -96,7 +96,7 @@ def test_a_folder_that_is_not_the_demos_is_never_emptied(tmp_path: Path) -> None
 def remembered(root: Path) -> Path:
     """A state folder in which a worker remembers one outcome."""
     folder = StateFolder(root)
-    folder.was_elsewhere("sqlite:///a", "s")
+    folder.lies_at("sqlite:///a", "s")
     witness = folder.open("s", "w1")
     witness.keep(Receipt(store="s", writer=witness.writer))
     witness.record(1, "h", 5, [(7, "mail", "", "l:1", "mail:1", 1, "2026-11-29", "later", "success", 9)])

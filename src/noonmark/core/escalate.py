@@ -2,20 +2,27 @@
 
 Promise: a failing occurrence makes exactly three alerts, a notice at its first failure, a raised one at its second
 retry, an urgent one when a person is needed; what fails in between only updates the open alert (``detail["update"]``),
-and what ends well closes it.  Rule of the file: events in, alert writes out; channels are the engine's business.
+and what ends well closes it.  An urgent one closes when no occurrence of the job needs a person for its kind any more;
+until then it goes on to the next of them.  Rule of the file: events in, alert writes out; channels are the engine's
+business.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from noonmark.core.model import Alert, AlertWrite, Event, Job, Occurrence
+from noonmark.core.model import Alert, AlertWrite, Event, Job, Occurrence, Verdict
 from noonmark.core.retry import failures_of
 
 NOTICE, RAISED, URGENT = 1, 2, 3
 _CLOSES = frozenset({Event.SUCCEED, Event.CANCEL, Event.MARK_DONE, Event.MARK_SKIP, Event.MARK_HANDLED})
 _KINDS = ("failing", "poison", "missed")
+POISON = "poison"
+"""Code, and kind of alert, of what lost its workers too often."""
+RAN = frozenset({"", Verdict.SHOULD_RUN, Verdict.SKIP_LEASE})
+"""Verdicts of what waits for a person because of a run; any other says that it could not start in time."""
 
 
 def alerts_for(
@@ -40,7 +47,7 @@ def alerts_for(
         said = dict(detail) | ({"update": True} if failures > 2 else {})
         return (_write(job, row, "failing", NOTICE if failures == 1 else RAISED, code, said),)
     if event is Event.FAIL_MANUAL:
-        return (_write(job, row, "poison" if code == "poison" else "failing", URGENT, code, detail),)
+        return (_write(job, row, "poison" if code == POISON else "failing", URGENT, code, detail),)
     if event is Event.MISS:
         return (_write(job, row, "missed", URGENT, code, detail),)
     return ()
@@ -53,6 +60,25 @@ def is_kept(there: Alert, write: AlertWrite) -> bool:
     """
     is_of_another = there.occurrence_id is not None and there.occurrence_id != write.occurrence_id
     return there.level >= URGENT and is_of_another and (write.clear or write.level < URGENT)
+
+
+def may_be_told(row: Occurrence) -> bool:
+    """Return True when an alert may be open about a row that ends without a success: it failed, or a person took it up."""
+    return row.fence > 0 and (row.attempt > 0 or row.actor != "")
+
+
+def kind_of(verdict: str, code: str) -> str:
+    """Return the kind of the urgent alert about an occurrence that waits for a person, from what its row says."""
+    if code == POISON:
+        return "poison"
+    return "failing" if verdict in RAN else "missed"
+
+
+def detail_of_next(row: Occurrence, before: str) -> str:
+    """Return the detail, as JSON, of an urgent alert that goes on to this occurrence; ``before``: as it was until now."""
+    owner = json.loads(before).get("owner", "")
+    about = {"run": row.run_id, "key": row.key, "attempt": row.attempt, "owner": owner}
+    return json.dumps({**about, **json.loads(row.detail)}, ensure_ascii=False)
 
 
 def _write(

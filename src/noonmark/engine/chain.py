@@ -68,9 +68,8 @@ class ChainedStore:
         self._lock = threading.Lock()  # one proof at a time
         self._memory = threading.Lock()  # held while the receipt is changed, never while the store is asked
         self._witness: Witness | None = None
-        self._asking: Witness | None = None  # opened, and the store has not answered it yet
-        self._former = Former()
-        self._before = ""  # the store that lay here before this one, until this one has heard of it
+        self._asking: Witness | None = None  # who asked last, while the store has not answered
+        self._former = Former(self._folder, place_of(store))
         self._identity = ""
         self._serving: Serving | None = None
         self._awaits = False
@@ -281,24 +280,24 @@ class ChainedStore:
     # -- proving ------------------------------------------------------------------------------------
 
     def _ensure(self) -> None:
-        if self._witness is None or self._guard.identity() != self._identity:
+        is_between = self._asking not in (None, self._witness)  # two stores
+        if is_between or self._witness is None or self._guard.identity() != self._identity:
             self._prove()
 
     def _prove(self) -> None:
         with self._lock:
-            # One that was opened stays ours while the store does not answer: its receipt may be the one that is missed.
-            witness = self._asking = self._asking or self._witness or self._remember()
+            witness = self._asking = self._who_asks()
             began = self._boot()
             asked, proof = self._ask(witness)
-            if proof.outcome == "other":  # another store lies at the address: what we know is about the one before
-                if witness is self._witness:
-                    self._former.keep(witness)  # runs of it may end well yet
-                else:
+            if proof.outcome == "other" or proof.receipt.store != witness.store:  # what we know is about the one before
+                if witness is not self._witness:
                     witness.close()
-                witness = self._asking = self._forget()
+                witness = self._asking = self._remember("" if self._witness is None else self._witness.store)
                 began = self._boot()
                 asked, proof = self._ask(witness)
-            is_first, self._asking, self._before = self._witness is None, None, ""
+            is_first, self._asking = self._witness is None, None
+            if witness is not self._witness:
+                self._go_over(proof.receipt.store)
             self._proved_at = self._boot()
             self._offset, self._answered = proof.now - self._proved_at, proof.now - began
             with self._memory:
@@ -313,33 +312,42 @@ class ChainedStore:
         if self._is_another:
             self._wake()
 
-    def _forget(self) -> Witness:
-        """Go over to another store under our eyes: what was known is about the one before."""
-        before = self._receipt.store if self._witness is not None else ""
+    def _who_asks(self) -> Witness:
+        """Return whose memory is asked about: ours, and before that the one that was opened and has had no answer yet, for
+        its receipt may be the one that is missed; but not where another store lies by now than the one that it is of.
+        """
+        asking = self._asking
+        if asking is not None and asking is not self._witness:
+            if asking.store == str(self._guard.store_id()):
+                return asking
+            asking.close()
+        return self._witness or self._remember()
+
+    def _go_over(self, store: str) -> None:
+        """Another store than before has answered us: what was known is about the one before.
+
+        Not before the answer: who dies without it leaves the news to others, and the store before may be there again.
+        """
+        self._former.is_told_to(store)
+        if self._witness is None:
+            return
+        self._former.keep(self._witness)  # runs of it may end well yet
         self._recalled.forget()
         self._epoch_at = 0
         self._sent.clear()
-        witness = self._remember(before)
         self._is_another = True
-        findings.tell_another(place_of(self._store), before)
-        return witness
 
     def _remember(self, told: str = "") -> Witness:
-        store, place = str(self._guard.store_id()), place_of(self._store)
-        before = self._folder.was_elsewhere(place, store)
-        self._before = before or told or self._before
-        if before and not told:
-            findings.tell_elsewhere(place, before)
-        witness = self._folder.open(store, self._worker)
+        store = str(self._guard.store_id())
+        self._former.look(store, told)
+        witness = self._former.give_back(store) or self._folder.open(store, self._worker)
         if witness.is_blind:
             findings.tell_blind(witness.why_blind)
         return witness
 
     def _ask(self, witness: Witness) -> tuple[Receipt | None, Proof]:
-        asked = witness.receipt if self._is_of_now(witness) else None
-        claim = Claim(
-            writer=witness.writer, worker=self._worker, receipt=asked, blind=witness.is_blind, before=self._before
-        )
+        asked, before = witness.receipt if self._is_of_now(witness) else None, self._former.before
+        claim = Claim(writer=witness.writer, worker=self._worker, receipt=asked, blind=witness.is_blind, before=before)
         return asked, self._guard.prove(claim)
 
     def _is_of_now(self, witness: Witness) -> bool:

@@ -349,8 +349,10 @@ class Engine:
 
     async def _record_late(self, late: Sequence[Finish]) -> None:
         late = [finish for finish in late if not finish.run.foreign]
-        with self.book.reporting(finish.run for finish in late):
-            await self._record(late)
+        unknown = [finish for finish in late if not finish.is_on_record]
+        with self.book.reporting(finish.run for finish in unknown):
+            await self._record(unknown)
+        await self._recorder.write_down_late([finish.run for finish in late if finish.is_on_record])
 
     async def _write_down_former(self, finished: Sequence[Finish]) -> None:
         """What was done for a store that lies there no more is known to its journal, and to nothing else."""

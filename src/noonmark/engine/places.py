@@ -22,20 +22,25 @@ def place_of(store: Store) -> str:
     return store.place if isinstance(store, Placed) else store.url
 
 
-def was_elsewhere(root: Path, url: str, store: str) -> str:
-    """Remember which store lies at an address; return the one that lay there before, "" when it is the same."""
+def lay_before(root: Path, url: str, store: str) -> str:
+    """Return the store that is remembered to lie at an address, "" when it is this one or none is."""
+    before = _named(_place(root, url))
+    return before[-1] if before and before[-1] != store else ""
+
+
+def lies_at(root: Path, url: str, store: str) -> None:
+    """Remember which store lies at an address, and that the one remembered so far lay there before."""
     place = _place(root, url)
-    try:
-        before = place.read_text(encoding="utf-8").strip() if place.exists() else ""
-        if before != store:
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if before:
-                with _former(place).open("a", encoding="utf-8") as former:
-                    former.write(f"{before}\n")
-            place.write_text(f"{store}\n", encoding="utf-8")
-    except OSError:
-        return ""
-    return before if before != store else ""
+    known = _named(place)
+    if known == [store]:
+        return
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = [before for before in known if before not in _named(_former(place))]
+        if new:
+            with _former(place).open("a", encoding="utf-8") as former:
+                former.write("".join(f"{before}\n" for before in new))
+        place.write_text(f"{store}\n", encoding="utf-8")
 
 
 def former(roots: Iterable[Path], url: str, store: str) -> list[tuple[Path, str]]:
@@ -51,11 +56,17 @@ def former(roots: Iterable[Path], url: str, store: str) -> list[tuple[Path, str]
         place = _place(root, url)
         named: dict[str, None] = {}
         for path in (_former(place), place):
-            with contextlib.suppress(OSError, UnicodeDecodeError):
-                named.update(dict.fromkeys(path.read_text(encoding="utf-8").split()))
+            named.update(dict.fromkeys(_named(path)))
         # A name out of a file is made part of a path only if it can be a store's id.
         found += [(root, name) for name in named if name != store and name.isalnum() and _remembers(root / name)]
     return found
+
+
+def _named(path: Path) -> list[str]:
+    """Return the stores that a file names."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return path.read_text(encoding="utf-8").split()
+    return []
 
 
 def _remembers(folder: Path) -> bool:

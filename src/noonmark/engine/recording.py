@@ -12,15 +12,16 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 
+from noonmark.core import late
 from noonmark.core.escalate import URGENT
-from noonmark.core.model import Micros, Settled, Settlement
+from noonmark.core.model import Event, Fact, Micros, Settled, Settlement
 from noonmark.engine.alerts import must_be_looked_up, say_alerts
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.gate import Gate
 from noonmark.engine.outcomes import Clocked, lesser, plain_outcome, settlement
 from noonmark.engine.points import Point, reach
 from noonmark.engine.rules import Rules
-from noonmark.engine.runs import Finish
+from noonmark.engine.runs import Finish, Run
 from noonmark.engine.signals import Finished, Observer, Refused, tell
 from noonmark.ports.store import Store, StoreUnusable
 
@@ -64,12 +65,26 @@ class Recorder:
         finally:
             self.is_busy = False
         reach(Point.OUTCOME_STORED)
-        is_news = False
+        is_news, refused = False, []
         for (finish, item), answer in zip(pairs, answers, strict=True):
+            if answer is not None and answer.outcome == "stale" and item.event is Event.SUCCEED:
+                refused.append(finish.run)
             if answer is not None:
                 self._say(finish, item, answer, were_open)
             is_news = is_news or item.due_at is not None or bool(item.facts)
+        await self.write_down_late(refused)
         return is_news
+
+    async def write_down_late(self, runs: Sequence[Run]) -> None:
+        """Write down, for whoever asks why, that these came back with a success which nothing counts."""
+        if not runs:
+            return
+        try:
+            await self._gate.call(_write_down_late, self._store, self._worker, runs)
+        except (StoreUnusable, GateClosed):
+            raise
+        except Exception:  # what it explains has happened all the same
+            _LOG.warning("%d late successes could not be written down", len(runs), exc_info=True)
 
     def _outcome(self, finish: Finish, clocked: Clocked) -> Settlement | None:
         try:
@@ -126,3 +141,13 @@ class Recorder:
             say_alerts(item.alerts, run.job, run.row, were_open)
         if self._observer is not None:
             tell(self._observer, Finished(row=run.row, fence=run.fence, event=item.event, code=item.code))
+
+
+def _write_down_late(store: Store, worker: str, runs: Sequence[Run]) -> None:
+    facts = []
+    for run in runs:
+        story = store.story(run.row.id)  # after a rollback, or in another store, the number may be another row's
+        if story is not None and late.attempt_of(story, run.fence) is not None:
+            facts.append(Fact(name=late.fact_name(run.row.id), value=late.value(run.fence), actor=worker))
+    if facts:
+        store.signal(secrets.token_hex(8), facts)

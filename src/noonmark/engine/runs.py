@@ -27,6 +27,7 @@ class Run:
 
     __slots__ = (
         "abandoned",
+        "answers",
         "asked",
         "effects",
         "fence",
@@ -68,6 +69,7 @@ class Run:
         self.lost = False  # read by the job through ctx.lost, from its own thread
         self.saw_stop = False  # the job itself noticed: what it returns after that is no success
         self.effects = False  # set by the job: an automatic retry is no longer safe
+        self.answers = 0  # so often a person had answered for effects of it whose outcome nobody knew
         self.settled = False
         self.abandoned = False
         self.foreign = False  # another store lies there since: its rows have the same numbers and are other rows
@@ -123,8 +125,13 @@ class Finish:
 
     @property
     def is_late_success(self) -> bool:
-        """True for the success of a run that lost its lease and was given up: nothing is on record of how it ended."""
-        return self.is_success and self.run.abandoned and self.run.stop_reason == "lost"
+        """True for the success of a run that was given up."""
+        return self.is_success and self.run.abandoned
+
+    @property
+    def is_on_record(self) -> bool:
+        """True for the late report of a run of which it is on record how it ended; of one that lost its lease nothing is."""
+        return self.run.stop_reason != "lost"
 
 
 def succeeded(run: Run, value: Any) -> Finish:

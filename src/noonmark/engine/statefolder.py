@@ -56,10 +56,11 @@ def root_of(named: str | os.PathLike[str] | None, environ: Mapping[str, str] = o
 
 
 class Witness:
-    """The memory of one writer; without a place it is that of this process alone."""
+    """The memory of one writer of a store; without a place it is that of this process alone."""
 
-    def __init__(self, writer: str, place: Path | None, lock: int | None, *, why_blind: str = "") -> None:
+    def __init__(self, writer: str, store: str, place: Path | None, lock: int | None, *, why_blind: str = "") -> None:
         self.writer = writer
+        self.store = store
         self.why_blind = why_blind
         self.receipt: Receipt | None = None
         self.is_recovered = False
@@ -171,18 +172,20 @@ class StateFolder:
             worker: the incarnation, which is the writer where the folder cannot be used.
         """
         if self._root is None:
-            return Witness(worker, None, None, why_blind="no state folder")
+            return Witness(worker, store, None, None, why_blind="no state folder")
         if fcntl is None:
-            return Witness(worker, None, None, why_blind="this system has no file locks")
+            return Witness(worker, store, None, None, why_blind="this system has no file locks")
         try:
             place = self._root / store
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             for witness in self._idle(place):
                 return witness
-            return _take_place(place, f"w-{uuid.uuid4().hex[:12]}") or Witness(worker, None, None, why_blind="taken")
+            return _take_place(place, f"w-{uuid.uuid4().hex[:12]}") or Witness(
+                worker, store, None, None, why_blind="taken"
+            )
         except OSError as error:
             _LOG.warning("the state folder %s cannot be used (%s); this worker is blind", self._root, error)
-            return Witness(worker, None, None, why_blind=str(error))
+            return Witness(worker, store, None, None, why_blind=str(error))
 
     def others(self, store: str) -> Iterator[Witness]:
         """Yield the writers of this host that nobody is at the moment; close each of them."""
@@ -204,11 +207,14 @@ class StateFolder:
         except OSError:
             return 0
 
-    def was_elsewhere(self, url: str, store: str) -> str:
-        """Remember which store lies at an address; return the one that lay there before, "" when it is the same."""
-        if self._root is None:
-            return ""
-        return places.was_elsewhere(self._root, url, store)
+    def lay_before(self, url: str, store: str) -> str:
+        """Return the store that is remembered to lie at an address, "" when it is this one or none is."""
+        return "" if self._root is None else places.lay_before(self._root, url, store)
+
+    def lies_at(self, url: str, store: str) -> None:
+        """Remember which store lies at an address."""
+        if self._root is not None:
+            places.lies_at(self._root, url, store)
 
 
 def _count_over(place: Path) -> None:
@@ -229,4 +235,4 @@ def _take_place(place: Path, writer: str) -> Witness | None:
     except OSError:
         os.close(handle)
         return None
-    return Witness(writer, folder, handle)
+    return Witness(writer, place.name, folder, handle)

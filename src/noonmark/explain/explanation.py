@@ -10,6 +10,7 @@ from dataclasses import field
 from typing import Any
 
 from noonmark.core.former import Former
+from noonmark.core.late import Late
 from noonmark.core.model import (
     Attempt,
     Event,
@@ -33,12 +34,13 @@ from noonmark.explain.voice import Voice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One check as shown: ``ok`` None means not reached."""
+    """One check as shown: ``ok`` None means not reached; ``zone`` is that of its times, where it is not the reader's."""
 
     name: str
     ok: bool | None
     wanted: str = ""
     seen: str = ""
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,7 @@ class Scene:
     lost: Epoch | None = None  # the rollback of the store of which a run of it may be a repeat
     witnessed: Witnessed | None = None  # the success of its key that the store lost, as a worker's journal has it
     former: Former | None = None  # the store that lay here before this one
+    late: Late | None = None  # the try that came back with a success when it had been given up
     outages: tuple[Outage, ...] = ()  # times away of the store since the occurrence was due
     in_progress: Mapping[str, int] = field(default_factory=dict)  # worker -> its runs, where a row is overdue
     over: JobEnd | None = None  # the end of its job, where that has no rule in force any more

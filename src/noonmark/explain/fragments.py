@@ -168,3 +168,13 @@ def former_lines(before: Former | None, voice: Voice) -> tuple[str, ...]:
     if before is None:
         return ()
     return (voice.say("line_former", store=before.store, at=voice.moment(before.at)),)
+
+
+def late_lines(scene: Scene) -> tuple[str, ...]:
+    """Say that a run came back with a success when it had been given up; whoever decides about the row must know."""
+    late, row, voice = scene.late, scene.row, scene.voice
+    if late is None:
+        return ()
+    is_open_to_it = row.state in (State.FAILED_MANUAL, State.FAILED_RETRYING)
+    mark = voice.say("late_mark" if is_open_to_it else "late_over", run=row.run_id)
+    return (voice.say("line_late", number=late.attempt.number, at=voice.moment(late.at), mark=mark),)

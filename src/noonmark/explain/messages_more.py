@@ -18,6 +18,15 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
     "check_not_reached": ("not reached", "未走到"),
     "check_lease_held": ("{worker} until {at}, fence {fence}", "{worker} 持有到 {at}，fence {fence}"),
     "check_lease_was": ("{worker}, fence {fence}", "{worker}，fence {fence}"),
+    "line_late": (
+        "Try {number} was given up, and came back with a success {at}: its work is done, though nothing counts it{mark}",
+        "第 {number} 次尝试已被放弃，却于 {at} 报告成功：它的工作已完成，但未被计入{mark}",
+    ),
+    "late_over": (".", "。"),
+    "late_mark": (
+        ". Where that is what was wanted: noonmark mark {run} done --reason WHY",
+        "。若这正是所需结果：noonmark mark {run} done --reason 原因",
+    ),
     "line_unresolved": (
         "Still for a person to deal with ({count} of this job): {named}. Look: noonmark why {first}",
         "该任务仍需人工处理的（{count} 次）：{named}。查看：noonmark why {first}",

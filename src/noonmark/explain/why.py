@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from noonmark.core import former, rollback, times
+from noonmark.core import former, late, rollback, times
 from noonmark.core.model import (
     FAR,
     OPEN_STATES,
@@ -34,7 +34,7 @@ from noonmark.explain.absent import absence
 from noonmark.explain.endings import in_range
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
 from noonmark.explain.find import Asked, Found, NotFound, find, perhaps_lost, while_nobody_is_awake
-from noonmark.explain.fragments import former_lines, short_error
+from noonmark.explain.fragments import former_lines, late_lines, short_error
 from noonmark.explain.meant import for_text
 from noonmark.explain.outages import outages
 from noonmark.explain.outcomes import OVERDUE_AFTER, WORTH_SAYING
@@ -134,6 +134,7 @@ def _assemble(
     scene: Scene, telling: Telling, moment: Micros, checks: tuple[Shown, ...], lines: tuple[str, ...]
 ) -> Explanation:
     row, story = scene.row, scene.story
+    when = for_text(scene.job, moment, row.business_date, scene.voice.zone)
     return Explanation(
         job=row.job,
         sentence=telling.sentence,
@@ -158,7 +159,7 @@ def _assemble(
         run_lines=_run_lines(scene),
         lines=lines,
         remedy=remedies.filled_in(telling.remedy, row, remedies.again(scene, moment)),
-        commands=remedies.commands(row, telling.outcome, for_text(scene.job, moment, row.business_date)),
+        commands=remedies.commands(row, telling.outcome, when),
         job_ended=scene.over,
     )
 
@@ -175,7 +176,7 @@ def _scene(
         related |= {other.id: other for other in _after_range(store, row)}
     known = processes(everybody := store.workers(), lives)
     workers = as_known(everybody, known, voice.now)
-    facts = store.facts([rollback.FACT, former.FACT])
+    facts = store.facts([rollback.FACT, former.FACT, late.fact_name(row.id)])
     epochs = rollback.epochs_of(facts[rollback.FACT].value)
     its_end, cut = over.ends_for(store, found, row)
     return Scene(
@@ -193,6 +194,7 @@ def _scene(
         lost=_repeated_since(epochs, story),
         witnessed=_witnessed(epochs, story, witness),
         former=former.former_of(facts[former.FACT]),
+        late=late.late_of(facts[late.fact_name(row.id)], story),
         outages=outages(store, workers, row.scheduled_for),
         in_progress=_in_progress(store, row, voice),
         over=its_end,
@@ -297,6 +299,7 @@ def _lines(scene: Scene) -> tuple[str, ...]:
         lines.append(voice.say("line_asked", actor=actor, at=voice.moment(row.created_at)))
         if row.note:
             lines.append(voice.say("line_note", actor=actor, note=voice.given(row.note)))
+    lines += late_lines(scene)
     steps = [note.name for note in scene.story.notes if note.kind == "step"]
     if steps:
         lines.append(voice.say("line_steps", names=", ".join(steps)))

@@ -23,7 +23,7 @@ class MachineMemory(StateFolder):
 
     def open(self, store: str, worker: str) -> Witness:  # noqa: ARG002
         """Become the machine's one writer."""
-        return _Remembering(self)
+        return _Remembering(self, store)
 
     def others(self, store: str) -> Iterator[Witness]:  # noqa: ARG002
         """Yield nobody: there is one writer."""
@@ -31,8 +31,8 @@ class MachineMemory(StateFolder):
 
 
 class _Remembering(Witness):
-    def __init__(self, machine: MachineMemory) -> None:
-        super().__init__(machine.name, None, None)
+    def __init__(self, machine: MachineMemory, store: str) -> None:
+        super().__init__(machine.name, store, None, None)
         self._machine = machine
         self.receipt = machine.receipt
 

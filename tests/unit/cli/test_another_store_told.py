@@ -23,7 +23,7 @@ BEFORE = "0" * 31 + "b"
 def remembered(root: Path, place: str, *stores: str) -> None:
     """A state folder in which workers found these stores at a place, one after the other."""
     for store in stores:
-        StateFolder(root).was_elsewhere(place, store)
+        StateFolder(root).lies_at(place, store)
         witness = StateFolder(root).open(store, "w1")
         witness.keep(Receipt(store=store, writer=witness.writer))
         witness.close()
@@ -41,7 +41,7 @@ def test_doctor_verify_and_ledger_show_say_that_another_store_lay_here(
 ) -> None:
     remembered(state, places.place_of(desk.store), BEFORE)
     if is_known:
-        StateFolder(state).was_elsewhere(places.place_of(desk.store), desk.store.store_id())
+        StateFolder(state).lies_at(places.place_of(desk.store), desk.store.store_id())
     doctor = noonmark("doctor")
     assert "Another store lay here before" in doctor.out
     assert f"--from-state {state} --of {BEFORE}" in doctor.out

@@ -105,7 +105,7 @@ def test_a_name_that_is_no_store_of_the_folder_is_never_a_path(noonmark: Noonmar
     folder = tmp_path / "state"
     journal(folder, "before")
     journal(tmp_path, "outside")
-    StateFolder(folder).was_elsewhere("sqlite:///a", "before")
+    StateFolder(folder).lies_at("sqlite:///a", "before")
     assert noonmark("ledger", "export", "-", "--from-state", str(folder), "--of", name).code == 5
 
 

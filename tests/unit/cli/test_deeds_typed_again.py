@@ -232,3 +232,14 @@ def test_the_row_of_a_retry_that_waits_again_needs_none(noonmark: Noonmark, back
     back.machine.desk.later(HOUR)
     typed(noonmark, f"mark r{back.failed} done --reason x")
     assert commands(noonmark) == []
+
+
+def test_a_moment_that_was_asked_for_is_the_same_one_typed_again_in_another_zone(
+    noonmark: Noonmark, back: Back
+) -> None:
+    asked = noonmark("run", "tick", "--for", "2026-11-27T11:55", "--json").plain["runs"][0]["key"]
+    back.go()
+    (told,) = commands(noonmark)
+    assert told == "noonmark run tick --for 2026-11-27T11:55+08:00"
+    elsewhere = noonmark("--tz", "America/New_York", *shlex.split(told)[1:], "--json")
+    assert elsewhere.plain["runs"][0]["key"] == asked

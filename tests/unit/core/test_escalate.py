@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from noonmark.core.escalate import alerts_for
-from noonmark.core.model import AlertWrite, Event, Job, Manual, Occurrence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from noonmark.core.decide import decide
+from noonmark.core.escalate import alerts_for, kind_of
+from noonmark.core.lapsed import Holder, judge
+from noonmark.core.model import AlertWrite, Decision, Event, Fact, Job, Manual, Occurrence, State
 from noonmark.testing.builders import make_row
 
 JOB = Job(name="digest", trigger=Manual(), reason="a test needs it", owner="ops")
@@ -64,3 +71,30 @@ def test_what_is_no_failure_tells_nobody() -> None:
 def test_a_cancel_of_a_failing_occurrence_closes_its_alert() -> None:
     assert all(alert.clear for alert in alerts(make_row(attempt=3), Event.CANCEL))
     assert alerts(make_row(attempt=3), Event.CANCEL)
+
+
+def looked_at_too_late(**fields: Any) -> Decision:
+    going = {"pause:digest": Fact(name="pause:digest", version=1), "key:key:1": Fact(name="key:key:1", version=0)}
+    return decide(JOB, make_row(at=0, **fields), going, 10)
+
+
+def lapsed(job: Job = JOB, **fields: Any) -> Decision:
+    return judge(job, make_row(at=0, state=State.RUNNING, **fields), Holder(), {}, 10**12)
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        looked_at_too_late(not_after=5),
+        looked_at_too_late(expires_at=5),
+        lapsed(not_after=5),
+        lapsed(takeovers=4),
+        lapsed(replace(JOB, on_lost="manual")),
+        lapsed(replace(JOB, on_lost="wait"), started_at=0),
+    ],
+    ids=lambda decision: decision.code,
+)
+def test_a_row_that_waits_for_a_person_says_of_which_kind_its_alert_is(decision: Decision) -> None:
+    (alert,) = alerts(make_row(), decision.event, decision.code)
+    assert alert.level == 3
+    assert kind_of(decision.verdict, decision.code) == alert.kind

@@ -511,7 +511,7 @@ def test_what_an_older_worker_wrote_down_about_a_relative_path_is_no_alarm(
     desk = Desk(tmp_path / "state")
     monkeypatch.chdir(tmp_path)
     store = open_store("sqlite:///noonmark.db")
-    desk.folder.was_elsewhere(store.url, "a store of another folder")
+    desk.folder.lies_at(store.url, "a store of another folder")
     worker = desk.worker(store=store, folder=desk.folder)
     worker.prove()
     worker.close_memory()

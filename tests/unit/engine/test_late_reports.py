@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from noonmark.core.model import SECOND, Every, State
+from noonmark.core.model import SECOND, Act, Every, Retry, State
 from noonmark.engine import mending, witnessing
 from noonmark.engine.roster import STOP_GRACE
 from noonmark.engine.signals import Finished, Lost, Refused
 from noonmark.engine.statefolder import StateFolder
 from noonmark.engine.testimony import outcomes
+from noonmark.explain.why import why
 from noonmark.stores.memory import MemoryStore
 from noonmark.stores.memory.tables import Tables
 from noonmark.testing.builders import make_job
@@ -119,3 +120,60 @@ def test_who_comes_back_to_its_former_store_is_the_writer_there_that_it_was(tmp_
         world.advance("20s")
         assert chain._receipt.writer == writer
         assert mending.epochs(store) == ()
+
+
+LIMITED = make_job("mail", timeout=10 * SECOND, retry=Retry(max=0))
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_why_says_that_a_run_which_was_given_up_at_its_limit_came_back_with_a_success(lang: str) -> None:
+    with World(replicas=1) as world:
+        world.job(LIMITED, partial(deaf, world, 60))
+        world.advance("1s")
+        id_ = world.later(LIMITED)
+        world.advance("30s")
+        assert not [line for line in why(world.store, occurrence_id=id_, lang=lang).lines if "mark" in line]
+        world.advance("60s")
+        assert world.effect_names() == ["worked"]
+        assert (world.row(id_).state, world.row(id_).code) == (State.FAILED_MANUAL, "timed_out_running")
+        (told,) = [line for line in why(world.store, occurrence_id=id_, lang=lang).lines if "mark" in line]
+        assert f"noonmark mark r{id_} done" in told
+        assert ("came back with a success" if lang == "en" else "报告成功") in told
+        world.store.act("m", Act(kind="mark_done", actor="ada", reason="it did", occurrence_id=id_))
+        (told,) = [line for line in why(world.store, occurrence_id=id_, lang="en").lines if "came back" in line]
+        assert "noonmark mark" not in told
+
+
+def test_why_says_that_a_run_whose_lease_was_lost_came_back_when_another_one_had_taken_over() -> None:
+    with World(replicas=2) as world:
+        world.job(JOB, partial(deaf, world, 50))
+        world.advance("1s")
+        id_ = world.later(JOB)
+        world.advance("2s")
+        first = next(number for number in (0, 1) if world.replicas[number].info.id == world.row(id_).holder)
+        world.pause(first)
+        world.advance("75s")
+        world.resume(first)
+        world.advance("3m")
+        assert world.effect_names() == ["worked", "worked"]
+        row = world.row(id_)
+        assert (row.state, row.takeovers) == (State.SUCCESS, 1)
+        (told,) = [line for line in why(world.store, occurrence_id=id_).lines if "came back" in line]
+        assert told.startswith("Try 1 ")
+
+
+def test_a_late_success_is_told_of_no_row_that_has_its_number_in_another_store() -> None:
+    with World(replicas=1) as world:
+        store = world.store
+        assert isinstance(store, MemoryStore)
+        world.job(LIMITED, partial(deaf, world, 60))
+        world.advance("1s")
+        id_ = world.later(LIMITED)
+        world.advance("40s")
+        store._tables, store._answers, store._id = Tables(), {}, "f" * 32
+        store._known_earliest = (0, None)
+        world.advance("15s")
+        assert world.later(LIMITED, "1h") == id_
+        world.advance("1m")
+        assert world.effect_names() == ["worked"]
+        assert not [line for line in why(world.store, occurrence_id=id_).lines if "came back" in line]

@@ -150,3 +150,19 @@ def test_in_another_store_all_is_declared_and_in_the_former_one_that_came_back_o
     store._answers.clear()
     world.advance("30s")
     assert in_force(world, NEWER, OTHER, ASKED) == [2, 1, 1]
+
+
+@pytest.mark.parametrize("is_older", [False, True], ids=["as it was", "it went back, and still has the end"])
+def test_a_worker_that_starts_brings_an_ended_job_back_and_says_so_whether_or_not_the_store_went_back(
+    make_world: MakeWorld, told: pytest.LogCaptureFixture, is_older: bool
+) -> None:
+    world = working(make_world, 1)
+    end(world.store, "tick", actor="ada", reason="no more")
+    put_back = keep(world)
+    if is_older:
+        put_back()
+    told.clear()
+    world.restart(0)
+    world.advance("10s")
+    assert in_force(world, TICK, OTHER) == [3, 1]
+    assert "job tick was ended (revision 2 by ada) and is in force again as this worker declares it" in told.text

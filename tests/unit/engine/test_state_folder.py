@@ -237,11 +237,14 @@ def test_a_folder_that_stops_working_makes_blind(tmp_path: Path, caplog: pytest.
 
 def test_another_store_at_the_same_address_is_told_once(tmp_path: Path) -> None:
     folder = StateFolder(tmp_path)
-    assert folder.was_elsewhere("sqlite:///a", "s") == ""
-    assert folder.was_elsewhere("sqlite:///a", "s") == ""
-    assert folder.was_elsewhere("sqlite:///b", "t") == ""
-    assert folder.was_elsewhere("sqlite:///a", "t") == "s"
-    assert folder.was_elsewhere("sqlite:///a", "t") == ""
+    assert folder.lay_before("sqlite:///a", "s") == ""
+    folder.lies_at("sqlite:///a", "s")
+    assert folder.lay_before("sqlite:///a", "s") == ""
+    assert folder.lay_before("sqlite:///b", "t") == ""
+    for _ in range(2):
+        assert folder.lay_before("sqlite:///a", "t") == "s", "asking alone changes nothing"
+    folder.lies_at("sqlite:///a", "t")
+    assert folder.lay_before("sqlite:///a", "t") == ""
 
 
 def test_the_folder_is_named_by_the_caller_the_environment_or_the_system() -> None:

@@ -61,7 +61,7 @@ def remind(engine: Engine, memory: Chain | None) -> None:
     if memory is None:
         return
     chain, engine.rules.lost_until = engine.chain, memory.lost_until
-    chain._witness = Witness(memory.receipt.writer, None, None)
+    chain._witness = Witness(memory.receipt.writer, memory.receipt.store, None, None)
     chain._witness.receipt = memory.receipt
     chain._identity, chain._serving = memory.identity, memory.serving
     chain._awaits, chain._asked_at = memory.awaits, memory.asked_at

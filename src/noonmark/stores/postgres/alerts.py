@@ -1,14 +1,15 @@
 """Alerts as rows: at most one open per job and kind.
 
 Rule of the file: an open alert's level only rises; one all-clear closes it.  An urgent one is about the occurrence that
-needs a person: no other closes it, and milder news of others only count (``core.escalate.is_kept``).
+needs a person: no other closes it, and milder news of others only count (``core.escalate.is_kept``).  When that one is
+dealt with, it goes on to the next of its kind.
 """
 
 from __future__ import annotations
 
 import json
 
-from noonmark.core.escalate import URGENT
+from noonmark.core.escalate import POISON, RAN, URGENT
 from noonmark.core.model import AlertWrite
 from noonmark.stores.postgres.transaction import Transaction
 
@@ -27,26 +28,43 @@ _OPEN = (
     f" code = {_unless_kept('code')}, detail = {_unless_kept('detail')}, occurrence_id = {_unless_kept('occurrence_id')},"
     " updated_at = excluded.updated_at, count = a.count + 1"
 )
-_CLEAR = (
-    "UPDATE ~alert SET closed_at = $1::bigint, updated_at = $1::bigint"
-    " WHERE job = $2::text AND kind = $3::text AND closed_at IS NULL"
-    f" AND (level < {URGENT} OR occurrence_id IS NULL OR occurrence_id = $4::bigint)"
+_RAN = ", ".join(f"'{verdict}'" for verdict in sorted(RAN))
+_KIND = f"CASE WHEN o.code = '{POISON}' THEN 'poison' WHEN o.verdict IN ({_RAN}) THEN 'failing' ELSE 'missed' END"
+# Texts, and no values of type json: those would refuse what a text of ours may hold.
+_DETAIL = (
+    """'{"run": "r' || o.id || '", "key": ' || to_json(o.key) || ', "attempt": ' || o.attempt || ', "owner": '"""
+    """ || coalesce(substring(c.detail FROM '"owner": ("(?:[^"\\\\]|\\\\.)*")'), '""')"""
+    """ || CASE WHEN o.detail = '{}' THEN '}' ELSE ', ' || substr(o.detail, 2) END AS detail"""
 )
+# Whoever deals with the next one at this moment holds its row: the alert would never hear of it, so it is waited for.
 _CLOSE = (
-    "UPDATE ~alert SET closed_at = $1::bigint, updated_at = $1::bigint"
-    " WHERE occurrence_id = $2::bigint AND closed_at IS NULL"
+    "WITH closing AS (SELECT id, job, kind, level, detail, occurrence_id FROM ~alert WHERE closed_at IS NULL AND {which}"
+    " FOR UPDATE), next AS (SELECT c.id AS alert, n.* FROM closing AS c CROSS JOIN LATERAL ("
+    f"SELECT o.id, o.code, {_DETAIL} FROM ~failed AS f JOIN ~occurrence AS o ON o.id = f.occurrence_id"
+    f" WHERE c.level >= {URGENT} AND o.state = 'FAILED_MANUAL' AND o.job = c.job AND {_KIND} = c.kind"
+    " AND o.id IS DISTINCT FROM c.occurrence_id ORDER BY f.scheduled_for DESC, f.occurrence_id DESC LIMIT 1"
+    " FOR SHARE OF o) AS n)"
+    " UPDATE ~alert AS a SET closed_at = CASE WHEN next.id IS NULL THEN $1::bigint END, updated_at = $1::bigint,"
+    " code = coalesce(next.code, a.code), detail = coalesce(next.detail, a.detail),"
+    " occurrence_id = coalesce(next.id, a.occurrence_id)"
+    " FROM closing LEFT JOIN next ON next.alert = closing.id WHERE a.id = closing.id"
 )
+_CLEAR = _CLOSE.replace(
+    "{which}",
+    f"job = $2::text AND kind = $3::text AND (level < {URGENT} OR occurrence_id IS NULL OR occurrence_id = $4::bigint)",
+)
+_CLOSE_FOR = _CLOSE.replace("{which}", "occurrence_id = $2::bigint")
 
 
 def write(tx: Transaction, alert: AlertWrite) -> None:
     """Open, update or close the one alert of its job and kind."""
     if alert.clear:
-        tx.later(_CLEAR, tx.now, alert.job, alert.kind, alert.occurrence_id)
+        tx.at_last(_CLEAR, tx.now, alert.job, alert.kind, alert.occurrence_id)
         return
     detail = json.dumps(dict(alert.detail), ensure_ascii=False)
-    tx.later(_OPEN, alert.job, alert.kind, alert.level, alert.code, detail, alert.occurrence_id, tx.now)
+    tx.at_last(_OPEN, alert.job, alert.kind, alert.level, alert.code, detail, alert.occurrence_id, tx.now)
 
 
 def close_for(tx: Transaction, occurrence_id: int) -> None:
     """Close what is open about an occurrence that a person has dealt with."""
-    tx.later(_CLOSE, tx.now, occurrence_id)
+    tx.at_last(_CLOSE_FOR, tx.now, occurrence_id)

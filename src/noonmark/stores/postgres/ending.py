@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noonmark.core.lifecycle import ATTEMPT_ENDS
+from noonmark.core import escalate
+from noonmark.core.lifecycle import ATTEMPT_ENDS, YIELDING
 from noonmark.core.model import Event, Micros, State, Verdict
-from noonmark.stores.postgres import claims
+from noonmark.stores.postgres import alerts, claims
 from noonmark.stores.postgres.desk import Desk
 from noonmark.stores.postgres.rows import Line
 
@@ -71,6 +72,8 @@ def end(
     line.slot, line.is_changed = "", True
     if row.verdict == Verdict.SKIP_SUPERSEDED and row.claimed:
         claims.release(desk, line)
+    if state in YIELDING and escalate.may_be_told(row):
+        alerts.close_for(desk.tx, row.id)
 
 
 def forget_waiting(desk: Desk, line: Line) -> None:

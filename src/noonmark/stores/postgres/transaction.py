@@ -51,7 +51,7 @@ class ClockStep(Exception):
 class Transaction:
     """What a verb works with.  ``now`` is the store's time of the whole transaction, UTC microseconds."""
 
-    __slots__ = ("_counts", "_earliest", "_later", "_wakes", "first", "now", "session", "timed")
+    __slots__ = ("_at_last", "_counts", "_earliest", "_later", "_wakes", "first", "now", "session", "timed")
 
     def __init__(self, session: Session, now: Micros, *, timed: bool, first: str | None = None) -> None:
         self.session = session
@@ -62,6 +62,7 @@ class Transaction:
         self._earliest = FAR
         self._wakes = False
         self._later: list[Statement] = []
+        self._at_last: list[Statement] = []
 
     @classmethod
     def begin(
@@ -101,6 +102,10 @@ class Transaction:
         """Write when the transaction ends, in the order of the calls."""
         self._later.append((statement, params))
 
+    def at_last(self, statement: str, *params: Param) -> None:
+        """Write when all that ``later`` was asked for is written, in the order of the calls."""
+        self._at_last.append((statement, params))
+
     def due(self, moment: Micros, worker: str = "") -> None:
         """Note that a row is due at this moment now; a row of one worker is always news to it."""
         if worker:
@@ -128,7 +133,7 @@ class Transaction:
         changed = {name: by for name, by in self._counts.items() if by}
         if changed:
             self.later(_COUNT, texts(changed), numbers(changed.values()))
-        later, self._later = self._later, []
+        later, self._later, self._at_last = [*self._later, *self._at_last], [], []
         return later
 
     @property

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from noonmark.core.escalate import RAN
 from noonmark.core.lifecycle import (
     ASKED_BY_A_PERSON,
     ATTEMPT_ENDS,
@@ -77,14 +78,19 @@ def _life_cycle() -> str:
         "OPEN": OPEN_STATES,
         "YIELDING": YIELDING,
         "PERSONS": ASKED_BY_A_PERSON,
+        "RAN": RAN,
     }
     numbers = {"CANCEL_WITHIN": CANCEL_WITHIN, "REMEMBERED_MS": KEPT // 1000}
     lines = [
         *(f"{name} = {{ {', '.join(_entries(table))} }}" for name, table in tables.items()),
-        *(f"{name} = {{ {', '.join(f'{one} = true' for one in sorted(some))} }}" for name, some in sets.items()),
+        *(f"{name} = {{ {', '.join(_members(some))} }}" for name, some in sets.items()),
         *(f"{name} = {value}" for name, value in numbers.items()),
     ]
     return "".join(f"local {line}\n" for line in lines)
+
+
+def _members(some: Iterable[str]) -> Iterator[str]:
+    return (f"['{one}'] = true" for one in sorted(some))
 
 
 def _entries(table: Mapping[str, str]) -> Iterator[str]:

@@ -6,10 +6,11 @@ no key, where the rule itself took the moment back.
 
 from __future__ import annotations
 
-from noonmark.core.lifecycle import ATTEMPT_ENDS
+from noonmark.core import escalate
+from noonmark.core.lifecycle import ATTEMPT_ENDS, YIELDING
 from noonmark.core.model import Occurrence, State, Verdict
 from noonmark.core.values import dataclass
-from noonmark.stores.sqlite import attempts, claims, facts
+from noonmark.stores.sqlite import alerts, attempts, claims, facts
 from noonmark.stores.sqlite.rows import COLUMNS, make
 from noonmark.stores.sqlite.transaction import Transaction
 
@@ -84,6 +85,8 @@ def end(
         facts.forget_waiting(tx, row.id)
     if verdict == Verdict.SKIP_SUPERSEDED and row.claimed:
         claims.release(tx, row.key, row.id)
+    if state in YIELDING and escalate.may_be_told(row):
+        alerts.close_for(tx, row.id)
 
 
 def claim_if_free(tx: Transaction, row: Occurrence) -> int | None:

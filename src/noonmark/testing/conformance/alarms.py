@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
-from noonmark.core.model import Alert, AlertWrite, Event, Occurrence
+from noonmark.core.model import SECOND, Alert, AlertWrite, Event, Occurrence
+from noonmark.testing.builders import LEASE, make_worker
 from noonmark.testing.conformance.harness import Harness
 
 
@@ -64,3 +66,94 @@ def an_urgent_alert_is_about_the_newest_that_needs_a_person(harness: Harness) ->
     other = harness.running("b", at=2)
     harness.end(other, Event.FAIL_MANUAL, at=3, alerts=(_about(other, 3),))
     assert (_open(harness).occurrence_id, _open(harness).count) == (other.id, 2)
+
+
+def an_urgent_alert_goes_on_to_the_next_that_needs_a_person(harness: Harness) -> None:
+    harness.activate()
+    first = harness.running("a", key='a "key" \\ of\tà')
+    harness.end(first, Event.FAIL_MANUAL, at=1, code="boom", detail='{"error": "x"}', alerts=(_about(first, 3),))
+    second = harness.running("b", at=2)
+    told = replace(_about(second, 3), detail={"run": second.run_id, "owner": 'ada "of" \\ Ω'})
+    harness.end(second, Event.FAIL_MANUAL, at=3, alerts=(told,))
+    opened = _open(harness)
+    harness.act("mark_handled", occurrence_id=second.id, at=4)
+    alert = _open(harness)
+    assert (alert.id, alert.occurrence_id, alert.level, alert.code) == (opened.id, first.id, 3, "boom")
+    assert (alert.opened_at, alert.updated_at, alert.count) == (opened.opened_at, harness.at(4), opened.count)
+    assert json.loads(alert.detail) == {
+        "run": first.run_id, "key": first.key, "attempt": 1, "owner": 'ada "of" \\ Ω', "error": "x",
+    }  # fmt: skip
+    assert [each.id for each in harness.story(first.id).alerts] == [alert.id]
+    assert harness.story(second.id).alerts == ()
+    harness.act("mark_handled", occurrence_id=first.id, at=5)
+    assert harness.store.tallies().open_alerts == ()
+
+
+def an_urgent_alert_whose_run_went_well_after_all_goes_on_to_the_next(harness: Harness) -> None:
+    first = _failed(harness)
+    newer = harness.running("b", at=2)
+    harness.end(newer, Event.FAIL_MANUAL, at=3, alerts=(_about(newer, 3),))
+    newest = harness.running("c", at=4)
+    harness.end(newest, Event.FAIL_MANUAL, at=5, alerts=(_about(newest, 3),))
+    harness.act("retry", occurrence_id=newest.id, at=6)
+    again = harness.take_one(at=6)
+    assert harness.start(again, at=6).outcome == "applied"
+    harness.end(again, at=7, alerts=(_about(again, 0, clear=True),))
+    assert _open(harness).occurrence_id == newer.id, "the newest of those that are left"
+    harness.act("retry", occurrence_id=first.id, at=8)  # by a person already: it needs none
+    harness.act("mark_done", occurrence_id=newer.id, at=9)
+    assert harness.store.tallies().open_alerts == ()
+
+
+def an_urgent_alert_goes_on_to_none_of_another_job_or_kind(harness: Harness) -> None:
+    harness.activate(job="other")
+    harness.add_one(harness.caller_row("z", job="other"))
+    elsewhere = harness.take_one(runnable={"other": LEASE})
+    harness.end(elsewhere, Event.FAIL_MANUAL, at=1, alerts=(replace(_about(elsewhere, 3), job="other"),))
+    failed = _failed_next_to(harness)
+    harness.act("mark_handled", occurrence_id=failed.id, at=4)
+    assert {(alert.job, alert.kind) for alert in harness.store.tallies().open_alerts} == {
+        ("other", "failing"), ("job", "missed"),
+    }  # fmt: skip
+
+
+def _failed_next_to(harness: Harness) -> Occurrence:
+    """Return a failed row, beside which one has missed its moment and another has lost its workers too often."""
+    harness.activate()
+    look = harness.looked_at("m", at=1, gated=True)
+    missed = replace(_about(look, 3), kind="missed")
+    harness.end(look, Event.MISS, at=1, verdict="skip_window", code="window_closed", alerts=(missed,))
+    poisoned = harness.running("p", at=2)
+    harness.end(poisoned, Event.FAIL_MANUAL, at=2, verdict="skip_lease", code="poison")
+    failed = harness.running("f", at=3)
+    harness.end(failed, Event.FAIL_MANUAL, at=3, alerts=(_about(failed, 3),))
+    return failed
+
+
+def an_urgent_alert_closes_where_one_act_deals_with_all_that_need_a_person(harness: Harness) -> None:
+    harness.activate()
+    for name in ("a", "b"):
+        row = harness.running(name, at=1, key="k", again=name == "b")
+        harness.end(row, Event.FAIL_MANUAL, at=2, alerts=(_about(row, 3),))
+    acted = harness.act("cancel", key="k", at=3)
+    assert (acted.outcome, len(acted.ids)) == ("done", 2)
+    assert harness.store.tallies().open_alerts == ()
+
+
+def what_was_tried_again_and_then_left_out_leaves_no_alert_about_itself(harness: Harness) -> None:
+    failed, other = _failed(harness), harness.running("b", at=2)
+    harness.end(other, Event.FAIL_MANUAL, at=3, alerts=(_about(other, 3),))
+    for row, left in ((other, [failed.id]), (failed, [])):
+        harness.act("retry", occurrence_id=row.id, at=4)
+        harness.end(harness.take_one(at=4), Event.SKIP, at=5, verdict="skip_overlap", code="slot_taken")
+        assert [alert.occurrence_id for alert in harness.store.tallies().open_alerts] == left
+
+
+def what_only_a_worker_that_is_gone_could_try_again_leaves_no_alert_about_itself(harness: Harness) -> None:
+    harness.activate()
+    harness.store.heartbeat(make_worker("w1"), 10 * SECOND, at=harness.at(0))
+    harness.add_one(harness.caller_row(worker="w1"))
+    run = harness.take_one("w1")
+    harness.end(run, Event.FAIL_RETRY, at=1, due_at=harness.at(9), alerts=(_about(run, 1),))
+    harness.take("w2", at=11)
+    assert (harness.row(run.id).code, harness.store.tallies().open_alerts) == ("worker_gone", ())

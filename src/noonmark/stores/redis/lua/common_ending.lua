@@ -81,6 +81,9 @@ local function finish(row, state, words, result, error, keep_said)
   if head[VERDICT] == 'skip_superseded' then
     release_key(row)
   end
+  if YIELDING[state] and head[FENCE] > 0 and (head[ATTEMPT] > 0 or head[ACTOR] ~= '') then  -- core.escalate.may_be_told
+    close_alerts_of(row.id)
+  end
 end
 
 -- --- how a verb begins and ends ---------------------------------------------------------------------------------

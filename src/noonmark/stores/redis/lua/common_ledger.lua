@@ -158,15 +158,58 @@ before_flush[#before_flush + 1] = function()
   end
 end
 
+-- An urgent alert is about the occurrence that needs a person: no other closes it, and milder news of others only count
+-- (core.escalate.is_kept).  When that one is dealt with, it goes on to the next of its kind.
+local URGENT = 3
+
+local function kind_of(head)
+  if head[CODE] == 'poison' then
+    return 'poison'
+  end
+  return RAN[head[VERDICT]] and 'failing' or 'missed'
+end
+
+-- The newest other row of the alert's job that needs a person for what the alert is about.
+local function next_to_tell(alert)
+  local members = call('ZINTER', 2, PREFIX .. 'failed', PREFIX .. 'rows:' .. alert[1], 'WEIGHTS', 1, 0)
+  for index = #members, 1, -1 do
+    local row = load(tonumber(members[index]))
+    if row and row.id ~= known(alert[6]) and row.head[STATE] == 'FAILED_MANUAL' and kind_of(row.head) == alert[2] then
+      return row
+    end
+  end
+end
+
+-- A text as JSON has it, and as the other stores write it.
+local SHORT = { ['"'] = '\\"', ['\\'] = '\\\\', ['\n'] = '\\n', ['\r'] = '\\r', ['\t'] = '\\t', ['\b'] = '\\b', ['\f'] = '\\f' }
+
+local function quoted(text)
+  return '"' .. string.gsub(text, '[%z\1-\31"\\]', function(char)
+    return SHORT[char] or string.format('\\u%04x', string.byte(char))
+  end) .. '"'
+end
+
+local function detail_of_next(row, before)
+  local head = row.head
+  local is_read, told = pcall(cjson.decode, before)
+  local owner = is_read and type(told) == 'table' and type(told.owner) == 'string' and told.owner or ''
+  local about = '{"run": "r' .. int(row.id) .. '", "key": ' .. quoted(head[KEY]) .. ', "attempt": ' .. int(head[ATTEMPT])
+    .. ', "owner": ' .. quoted(owner)
+  return about .. (head[DETAIL] == '{}' and '}' or ', ' .. string.sub(head[DETAIL], 2))
+end
+
 local function close_alert(id, alert)
-  alert[8], alert[10] = now, now
+  local row = alert[3] >= URGENT and next_to_tell(alert)
+  alert[8] = now
+  if row then
+    alert[4], alert[5], alert[6] = row.head[CODE], detail_of_next(row, alert[5]), row.id
+    keep_alert(id, alert)
+    return
+  end
+  alert[10] = now
   keep_alert(id, alert)
   hset('alert:open', alert_name(alert[1], alert[2]), false)
 end
-
--- An urgent alert is about the occurrence that needs a person: no other closes it, and milder news of others only count
--- (core.escalate.is_kept).
-local URGENT = 3
 
 -- write is {job, kind, level, code, detail, occurrence, clear}
 local function write_alert(write)
