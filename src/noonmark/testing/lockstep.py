@@ -150,7 +150,7 @@ class Lockstep(RuleBasedStateMachine):
 
     @rule(dice=DICE, worker=st.sampled_from(WORKERS), fails=st.sampled_from((False, False, True)))
     def settle_held(self, dice: random.Random, worker: str, fails: bool = False) -> None:
-        """Settle leases that are held, with outcomes that fit the state more often than not, or so that all need a person."""
+        """Settle leases that are held, with outcomes that fit more often than not, or so that all of them need a person."""
         held = sorted(spot for spot, row in self.twins[0].rows.items() if row.holder and row.state in OPEN_STATES)
         if not held:
             self._take(worker, 10, JOBS)
