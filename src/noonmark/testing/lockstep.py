@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -372,7 +372,7 @@ class Lockstep(RuleBasedStateMachine):
             self.clock.advance(max(0, min(due) - self.now) + dice.choice((0, 1, 40)) * SECOND)
         return draw_leaving(dice, self.now, self.twins, job, is_step=is_step)
 
-    def _settle(self, worker: str, outcomes: list[tuple[Spot, tuple[int, int] | None, dict[str, Any]]]) -> None:
+    def _settle(self, worker: str, outcomes: Sequence[tuple[Spot, tuple[int, int] | None, dict[str, Any]]]) -> None:
         request = self._request()
         leases = [[(twin.rows[spot].id, twin.rows[spot].fence) for spot, _, _ in outcomes] for twin in self.twins]
 
