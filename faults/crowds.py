@@ -41,9 +41,9 @@ def x2(stage: Stage, outcome: Outcome) -> None:
         site.store.add(f"crowd-{start}", rows)
     began = time.monotonic()
     site.begin()
-    site.wait(lambda: len(site.begins("delayed")) >= MANY, 60, "all of them", pause=0.2)
+    site.wait(lambda: len(site.begins("delayed")) >= MANY, "all of them", pause=0.2)
     outcome.add("seconds for all", round(time.monotonic() - began, 1))
-    site.wait(lambda: site.store.tallies().by_state.get(State.SUCCESS, 0) >= MANY, 30, "their successes", pause=0.2)
+    site.wait(lambda: site.store.tallies().by_state.get(State.SUCCESS, 0) >= MANY, "their successes", pause=0.2)
     site.sleep(4)
     site.finish(outcome)
     starts = [one.key for one in site.begins("delayed")]
@@ -62,7 +62,7 @@ def r2(stage: Stage, outcome: Outcome) -> None:
     site.begin(count=2)
     old = site.worker(source=source[0])
     outcome.notes.append(f"the earlier one is {source[1]}")
-    site.wait(lambda: len(site.store.workers()) >= 3 or old.poll() is not None, 30, "the earlier version")
+    site.wait(lambda: len(site.store.workers()) >= 3 or old.poll() is not None, "the earlier version")
     if old.poll() is not None and "newer" in site.said(workers=1):
         outcome.not_tried = f"the earlier version {source[1]} refuses a store of this version's shape"
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ from faults import figures, jobs
 from faults.cells import Stage, cell
 from faults.figures import Outcome
 from faults.nursery import Process
-from faults.site import Asked, NotSo, Site
+from faults.site import COMES, Asked, NotSo, Site
 from noonmark.core.model import Event, Note, Settlement, State
 
 HUNGER = 192 << 20
@@ -22,15 +23,15 @@ HUNGER = 192 << 20
 
 def running(site: Site, asked: Asked) -> Process:
     """Wait until a run has begun, and return its worker."""
-    site.wait(lambda: site.begins(asked.key.partition(":")[0], asked.key), 15, f"{asked.key} to begin")
+    site.wait(lambda: site.begins(asked.key.partition(":")[0], asked.key), f"{asked.key} to begin")
     return site.by_pid(site.begins(asked.key.partition(":")[0], asked.key)[-1].pid)
 
 
-def takeover(site: Site, asked: Asked, since: float, at_most: float) -> float:
+def takeover(site: Site, asked: Asked, since: float) -> float:
     """Wait until somebody else has begun the run; return how long that took from a monotonic moment."""
     job = asked.key.partition(":")[0]
     count = len(site.begins(job, asked.key))
-    site.wait(lambda: len(site.begins(job, asked.key)) > count, at_most, f"{asked.key} to be taken over")
+    site.wait(lambda: len(site.begins(job, asked.key)) > count, f"{asked.key} to be taken over")
     return site.begins(job, asked.key)[-1].mono / 1e9 - since
 
 
@@ -55,9 +56,9 @@ def f2(stage: Stage, outcome: Outcome) -> None:
     site.sleep(3)
     killed = time.monotonic()
     site.kill(runner)
-    outcome.within("takeover", takeover(site, long, killed, 20), figures.takeover(site.lease))
+    outcome.within("takeover", takeover(site, long, killed), figures.takeover(site.lease))
     site.worker()
-    site.wait(lambda: site.row(long).state is State.SUCCESS, 25, "the long run to end")
+    site.wait(lambda: site.row(long).state is State.SUCCESS, "the long run to end")
     site.finish(outcome, repeats=True)
 
 
@@ -74,13 +75,13 @@ def f3(stage: Stage, outcome: Outcome) -> None:
     stopped = time.monotonic()
     site.freeze(runner)
     # The holder is known to be alive (its process is there), so its lease of time is waited for once more.
-    took = takeover(site, long, stopped, 30)
+    took = takeover(site, long, stopped)
     outcome.within("takeover", took, figures.takeover(site.lease, is_alive=True))
     attempts, refused = zombie(site, long)
     site.sleep(2)
     runner.send_signal(signal.SIGCONT)
-    site.wait(lambda: site.row(long).state is State.SUCCESS, 25, "the successor to end")
-    site.wait(lambda: [one for one in site.effects if one.phase == "refused"], 15, "the woken copy's own refusal")
+    site.wait(lambda: site.row(long).state is State.SUCCESS, "the successor to end")
+    site.wait(lambda: [one for one in site.effects if one.phase == "refused"], "the woken copy's own refusal")
     found = site.finish(outcome, repeats=True)
     own = site.store.tallies().stale_refused - refused_before - refused
     outcome.add("stale writes tried", found.stale_attempted + attempts + own, least=1)
@@ -130,12 +131,12 @@ def m1(stage: Stage, outcome: Outcome) -> None:
     site.begin()
     hungry = site.ask("hungry", 1)
     victim = running(site, hungry)
-    site.wait(lambda: resident(victim.pid) > HUNGER, 20, "the memory to be eaten")
+    site.wait(lambda: resident(victim.pid) > HUNGER, "the memory to be eaten")
     killed = time.monotonic()
     site.kill(victim)
-    outcome.within("takeover", takeover(site, hungry, killed, 20), figures.takeover(jobs.HUNGRY_LEASE))
+    outcome.within("takeover", takeover(site, hungry, killed), figures.takeover(jobs.HUNGRY_LEASE))
     site.worker()
-    site.wait(lambda: site.row(hungry).state is State.SUCCESS, 15, "the second attempt")
+    site.wait(lambda: site.row(hungry).state is State.SUCCESS, "the second attempt")
     site.sleep(2)
     site.finish(outcome, repeats=True)
 
@@ -154,10 +155,10 @@ def x1(stage: Stage, outcome: Outcome) -> None:
     site.begin()
     poison = site.ask("poison", 1)
     supervisor = Supervisor(site)
-    ended = site.wait(lambda: site.row(poison).state is State.FAILED_MANUAL, 40, "FAILED_MANUAL", pause=0.1)
+    ended = site.wait(lambda: site.row(poison).state is State.FAILED_MANUAL, "FAILED_MANUAL", pause=0.1)
     assert ended
     row = site.row(poison)
-    alert = site.wait(lambda: urgent(site, poison), 10, "the urgent alert")
+    alert = site.wait(lambda: urgent(site, poison), "the urgent alert")
     last = max(one.mono for one in site.begins("poison")) / 1e9
     seen = time.monotonic()
     deaths = len(site.begins("poison"))
@@ -213,10 +214,10 @@ def r1(stage: Stage, outcome: Outcome) -> None:
     for worker in list(site.workers):
         site.sleep(1)
         site.kill(worker, signal.SIGTERM)
-        codes.append(worker.wait(25))
+        codes.append(worker.wait(COMES))
         site.worker()
     outcome.add("exit codes that are not 0", len([code for code in codes if code]), most=0)
-    site.wait(lambda: site.row(long).state is State.SUCCESS, 30, "the long run to end")
+    site.wait(lambda: site.row(long).state is State.SUCCESS, "the long run to end")
     site.finish(outcome, repeats=True)
 
 
@@ -258,16 +259,15 @@ def strike_everywhere(stage: Stage, outcome: Outcome, kind: str, code: int) -> N
     wanted = [
         point.value for point in Point if not (kind == "term" and point in (Point.TOLD_TO_STOP, Point.HANDING_BACK))
     ]
-    passed = []
-    for point in wanted:
-        way = WAYS.get(point, "looked")
-        if struck(site, point, kind, way, code):
-            passed.append(point)
-    missed = [point for point in wanted if point not in passed]
-    outcome.add("points struck", len(passed), least=len(wanted))
-    outcome.notes += [f"not struck: {', '.join(missed)}"] if missed else []
+    missed = [
+        f"not struck: {point}; {said}"
+        for point in wanted
+        if (said := struck(site, point, kind, WAYS.get(point, "looked"), code))
+    ]
+    outcome.add("points struck", len(wanted) - len(missed), least=len(wanted))
+    outcome.notes += missed
     site.begin()
-    site.wait(lambda: all(site.row(one).state is State.SUCCESS for one in site.asked), 40, "the rest to be done")
+    site.wait(lambda: all(site.row(one).state is State.SUCCESS for one in site.asked), "the rest to be done")
     site.finish(outcome, repeats=True)
     paid: dict[str, int] = {}
     for effect in site.effects:
@@ -276,8 +276,8 @@ def strike_everywhere(stage: Stage, outcome: Outcome, kind: str, code: int) -> N
     outcome.add("once-effects called twice", sum(1 for count in paid.values() if count > 1), most=0)
 
 
-def struck(site: Site, point: str, kind: str, way: str, code: int) -> bool:
-    """Bring a new worker to a point and wait for its end; False when it did not come there."""
+def struck(site: Site, point: str, kind: str, way: str, code: int) -> str:
+    """Bring a new worker to a point and wait for its end; return "", or where it was when it did not come there."""
     name = point.replace(" ", "-")
     job = {
         "steps": "steps",
@@ -290,26 +290,25 @@ def struck(site: Site, point: str, kind: str, way: str, code: int) -> bool:
     if way == "lapsed":
         first = site.worker("--no-ticks", "--strike", "renew asked=kill")
         site.ask(job, f"{kind}-{name}")
-        with contextlib.suppress(Exception):
-            first.wait(8)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            first.wait(COMES)
         site.kill(first)
     victim = site.worker("--no-ticks", "--grace", "0s" if way == "stop" else "1s", "--strike", f"{point}={kind}")
     site.ended.add(victim.pid)
     if way != "lapsed":
         asked = site.ask(job, f"{kind}-{name}")
     if way == "stop":
-        site.wait(lambda: site.begins(job, asked.key) or victim.poll() is not None, 10, "the run")
+        site.wait(lambda: site.begins(job, asked.key) or victim.poll() is not None, "the run")
         victim.send_signal(signal.SIGTERM)
     elif way == "rules":
-        site.wait(lambda: site.begins(job, asked.key) or victim.poll() is not None, 10, "the run")
+        site.wait(lambda: site.begins(job, asked.key) or victim.poll() is not None, "the run")
         site.sched.pause("poison", reason="Moves the rules.")
         site.ask(job, f"{kind}-{name}-again")
         site.sched.resume("poison")
     try:
-        ended = victim.wait(10)
-    except Exception:
-        site.kill(victim)
-        return False
+        ended = victim.wait(COMES)
+    except subprocess.TimeoutExpired:
+        return site.where(victim)
     if ended != code:
         raise NotSo(f"at {point} the worker ended with {ended}")
-    return True
+    return ""

@@ -67,12 +67,12 @@ def p1(stage: Stage, outcome: Outcome) -> None:
     site.finish(outcome)
 
 
-def back_when_due(site: Site, moment: float, *, at_most: float = 20) -> float:
+def back_when_due(site: Site, moment: float) -> float:
     """Return how long after a moment something ran, counted from when something was due: nothing can run before."""
     now = site.at(moment)
     ticks = (now // 2_000_000 + 1) * 2_000_000
     due = min([ticks, *(one.earliest for one in site.asked if one.earliest >= now)])
-    return max(0.0, site.back_after(moment, at_most=at_most) - (due - now) / 1e6)
+    return max(0.0, site.back_after(moment) - (due - now) / 1e6)
 
 
 @cell("P2", "a half-open network: connected, and nobody answers", stores=SERVERS, seconds=18)
@@ -112,7 +112,7 @@ def p4(stage: Stage, outcome: Outcome) -> None:
     site.ask_delayed(20, first=0.2, gap=0.3)
     proxy.drop_replies(COMMITS[stage.store], times=20)
     proxy.cut()  # a session of PostgreSQL spells COMMIT out only once: those that are there would never say it again
-    site.wait(lambda: proxy.dropped >= 20, 25, "twenty lost replies")
+    site.wait(lambda: proxy.dropped >= 20, "twenty lost replies")
     proxy.heal()
     outcome.within("back", back_when_due(site, time.monotonic()), figures.BACK)
     outcome.add("replies dropped", proxy.dropped, least=20)

@@ -19,6 +19,7 @@ from faults.cells import CELLS, Stage
 from faults.figures import Outcome
 from faults.nursery import Nursery
 from faults.places import Places, missing
+from faults.stillness import Stillness
 from noonmark.sim.asking import in_turn
 
 MODULES = (clocks, crowds, deaths, outages, restores)
@@ -53,13 +54,15 @@ def one_pass(
         tell: is told each outcome as it comes.
         keep: where the folders of red cells are kept.
     """
-    with ground() as folder:
+    with ground() as folder, Stillness() as stillness:
         places, nursery, pool = Places(), Nursery(), ThreadPoolExecutor(at_once)
 
         def run(pair: tuple[str, str]) -> Outcome:
+            began = time.monotonic()
             outcome = run_cell(
                 *pair, places=places, nursery=nursery, repeat=repeat, keep=keep, folder=folder / "-".join(pair)
             )
+            outcome.notes += [] if outcome.is_green else stillness.told(began)
             tell(outcome)
             return outcome
 

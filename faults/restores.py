@@ -14,7 +14,7 @@ from faults.cells import Stage, cell
 from faults.checker import Lost, unflagged
 from faults.effects import of_phase
 from faults.figures import Outcome
-from faults.site import Site
+from faults.site import COMES, Site
 from noonmark.core.model import Micros, Occurrence, Query
 from noonmark.engine import mending
 
@@ -34,7 +34,7 @@ def f5(stage: Stage, outcome: Outcome) -> None:
     if site.place.server is None:  # a file does not fail over: its workers crash with their machine
         for worker in site.alive():
             site.kill(worker)
-            worker.wait(10)
+            worker.wait(COMES)
         site.sched.close()
     else:
         site.place.away()
@@ -55,7 +55,7 @@ def r4(stage: Stage, outcome: Outcome) -> None:
     site.sleep(6)
     for worker in site.alive():
         site.kill(worker, signal.SIGTERM)
-    codes = [worker.wait(25) for worker in site.workers]
+    codes = [worker.wait(COMES) for worker in site.workers]
     outcome.add("exit codes that are not 0", len([code for code in codes if code]), most=0)
     if site.place.server is None:
         site.sched.close()
@@ -74,8 +74,8 @@ def after_the_return(site: Site, outcome: Outcome, since: Micros, copied: Micros
         since: up to this due moment everything had been decided when the copy was made.
         copied: when that was.
     """
-    site.wait(lambda: site.store.workers(), 20, "the store")
-    site.wait(lambda: _alerts(site), 20, "the alert of the rollback")
+    site.wait(lambda: site.store.workers(), "the store")
+    site.wait(lambda: _alerts(site), "the alert of the rollback")
     lost = Lost(since=since, copied=copied, until=site.store.now())
     outcome.add("alerts of the rollback", _alerts(site), least=1, most=1)
     site.sleep(7)
@@ -83,11 +83,11 @@ def after_the_return(site: Site, outcome: Outcome, since: Micros, copied: Micros
     outcome.add("accepted and gone", sum(1 for one in site.asked if one.key not in there), least=1)
     outcome.add("runs after the return", len(site.begins("tick")), least=1)
     site.finish(outcome, lost=lost)
-    held = site.wait(lambda: _held(site), 5, "something that is held")
+    held = site.wait(lambda: _held(site), "something that is held")
     outcome.add("held for a person", len(held), least=1)
     outcome.add("repeats before a person's word", len(again(site)), most=0)
     mending.release(site.store, lambda: secrets.token_hex(8), actor="ann", reason="See what runs twice.")
-    site.wait(lambda: not _open(site, held), 20, "what was held to have run")
+    site.wait(lambda: not _open(site, held), "what was held to have run")
     repeated = again(site)
     silent = [key for key, fences in repeated.items() if _is_silent(site, key, fences)]
     outcome.add("repeats", len(repeated), least=1)

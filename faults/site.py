@@ -33,6 +33,8 @@ from noonmark.ports.store import Store
 SECOND = 1_000_000
 FAKETIME = "/usr/lib/*/faketime/libfaketime.so.1"
 WORKERS = 3
+COMES = 60.0
+"""Seconds to wait for what a cell stages: no bound, only longer than a machine with other tests on it stands still."""
 WHY_OF_OTHERS = 200
 """``why`` is asked about every tick and every run that the cell asked for; of a crowd beside them, about so many."""
 
@@ -79,6 +81,7 @@ class Site:
         self.log.touch()
         self._reader = Reader(self.log)
         self.workers: list[Process] = []
+        self._logs: dict[int, Path] = {}
         self.ended: set[int] = set()  # by our hand: their end is no fault
         self.since: Micros = 0
         self.asked: list[Asked] = []
@@ -105,6 +108,7 @@ class Site:
         else:
             process = _start_afresh(arguments, environment, said, faked=faked, source=source)
         self.workers.append(process)
+        self._logs[process.pid] = said
         return process
 
     def begin(self, *groups: Sequence[str], count: int = WORKERS) -> None:
@@ -118,9 +122,9 @@ class Site:
     def settle_in(self) -> None:
         """Wait until every worker is known and ticks come, then begin to count."""
         running = [one for one in self.workers if one.poll() is None]
-        self.wait(lambda: len(self.store.workers()) >= len(running), 40, "the workers to be known")
+        self.wait(lambda: len(self.store.workers()) >= len(running), "the workers to be known")
         seen = len(self.begins("tick"))
-        self.wait(lambda: len(self.begins("tick")) > seen, 20, "a first tick")
+        self.wait(lambda: len(self.begins("tick")) > seen, "a first tick")
         self.since = self.store.now()
         self.look_at_clock()
 
@@ -186,7 +190,7 @@ class Site:
         """Read one occurrence."""
         return self.store.occurrences(Query(ids=(asked.id,)))[0]
 
-    def wait(self, is_so: Callable[[], Any], at_most: float, what: str, *, pause: float = 0.05) -> Any:
+    def wait(self, is_so: Callable[[], Any], what: str, *, at_most: float = COMES, pause: float = 0.05) -> Any:
         """Wait until something is so, and return it."""
         end = time.monotonic() + at_most
         while not (found := is_so()):
@@ -205,9 +209,9 @@ class Site:
         moments = [one.mono / 1e9 for one in self.effects if one.phase == "begin" and one.job in names]
         return min((at for at in moments if at >= moment), default=None)
 
-    def back_after(self, moment: float, *, at_most: float = 15.0) -> float:
+    def back_after(self, moment: float) -> float:
         """Wait for the first run after the store's return at this moment; return how long it took."""
-        return float(self.wait(lambda: self.first_begin_after(moment), at_most, "a run after the return")) - moment
+        return float(self.wait(lambda: self.first_begin_after(moment), "a run after the return")) - moment
 
     # -- clocks -----------------------------------------------------------------------------------------
 
@@ -251,13 +255,13 @@ class Site:
             lost: what the store forgot; what may have run in it is held for a person and not waited for.
         """
         last = max((one.due for one in self.asked), default=0)
-        self.wait(lambda: self.store.now() > last, 30, "the last moment that was asked for")
+        self.wait(lambda: self.store.now() > last, "the last moment that was asked for")
         until = self.store.now()
         self.look_at_clock()
         with contextlib.suppress(NotSo):
             # A tick that was caught in the middle when its worker was killed is taken over when its usual lease ends.
             patience = 40 if repeats else 12
-            self.wait(lambda: self._all_decided(until, lost), patience, "the last decisions", pause=0.2)
+            self.wait(lambda: self._all_decided(until, lost), "the last decisions", at_most=patience, pause=0.2)
         exits = self.exits()
         history = History(
             effects=self.effects,
@@ -333,6 +337,14 @@ class Site:
             tail = [line for line in told if "Every check passed" not in line][-lines:]
             texts.append(f"--- {log.stem}\n" + "\n".join(tail))
         return "\n".join(texts)
+
+    def where(self, process: Process) -> str:
+        """End a worker that did not come where it should; return what it said last, and where its threads stood."""
+        process.send_signal(signal.SIGUSR2)
+        self.sleep(1)
+        self.kill(process)
+        told = self._logs[process.pid].read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join([f"exit code {process.poll()}", *told[-60:]])
 
     def close(self) -> None:
         """End every worker and give the store back."""

@@ -10,6 +10,7 @@ it is asked to.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import logging
 import os
 import signal
@@ -43,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(relativeCreated)d %(levelname)s %(message)s")
     logging.getLogger("noonmark.run").setLevel(logging.WARNING)
+    faulthandler.register(signal.SIGUSR2, all_threads=True)  # a cell asks where we are when we do not come
     if "FAKETIME_DONT_FAKE_MONOTONIC" in os.environ:
         setattr(time, "sleep", jobs.pause)  # noqa: B010 - libfaketime breaks it on Python 3.11 and later; waiting for an event it leaves alone
     if options.clock:

@@ -24,6 +24,7 @@ from noonmark.engine.errors import DoNotRetry
 from noonmark.engine.registry import Registry
 from noonmark.engine.signals import Finished, Happening
 from noonmark.engine.worker import Worker
+from noonmark.explain.fragments import short_error
 from noonmark.stores.memory import MemoryStore
 
 
@@ -189,6 +190,15 @@ def test_a_command_fails_by_its_exit_code_and_its_last_output_is_kept(bench: Ben
     assert row.state is State.FAILED_MANUAL
     assert (row.error or "").rstrip().endswith("what went wrong")
     assert len(row.error or "") < 10_000
+    assert (row.error or "").startswith("exit code 3: what went wrong\n"), "however much it printed"
+    assert short_error(row.error) == "exit code 3: what went wrong"
+    assert json.loads(row.detail)["error"] == "exit code 3: what went wrong"
+
+
+def test_a_command_that_said_nothing_fails_by_its_number_alone(bench: Bench) -> None:
+    row = bench.run(None, command=(sys.executable, "-c", "print('done'); raise SystemExit(4)"))
+    assert row.error == "exit code 4\ndone\n"
+    assert json.loads(row.detail)["error"] == "exit code 4"
 
 
 def test_a_command_that_does_not_exist_fails_with_a_reason(bench: Bench) -> None:

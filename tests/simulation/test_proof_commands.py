@@ -16,10 +16,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from noonmark.core.model import HOUR
+from noonmark.sim import command as sim_command
 from noonmark.sim import plan
 from noonmark.sim.asking import HOURS, as_they_end, in_turn
 from noonmark.sim.command import main as sim
@@ -328,6 +330,30 @@ def test_new_seeds_are_those_after_the_last_of_the_ledger(tmp_path: Path) -> Non
     lines = [{"asked": asked} for asked in ("0-499", "2000-2099 lossy", "7,9")]
     book.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     assert new_seeds(book, scheduler_hours=1, length=HOUR)[0] == 2100
+
+
+def test_a_night_that_is_cut_short_keeps_the_portions_that_were_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = tmp_path / "seeds.jsonl"
+    lived: list[int] = []
+
+    def a_few(seeds: list[int], *others: Any) -> Iterator[Any]:
+        if lived:
+            raise KeyboardInterrupt
+        lived.extend(seeds)
+        yield from all_of_them(seeds, *others)
+
+    all_of_them = sim_command._outcomes
+    monkeypatch.setattr(sim_command, "PORTION", 1)
+    monkeypatch.setattr(sim_command, "_outcomes", a_few)
+    assert sim(["--more", "3", "--hours", "0.6", "--jobs", "1", "--ledger", str(book)]) == 130
+    told = capsys.readouterr().out
+    assert f"seeds 500-{lived[-1]}: 1 scheduler-hours, 2 to come" in told
+    (line,) = book.read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["asked"] == f"500-{lived[-1]}"
+    assert json.loads(line)["scheduler_hours"] >= 1
+    assert f"seeds {lived[-1] + 1}-" in told, "the next portion goes on behind it"
 
 
 def test_more_seeds_go_on_where_the_last_run_ended(tmp_path: Path) -> None:

@@ -66,6 +66,14 @@ def test_without_faults_every_moment_of_the_rules_is_on_time() -> None:
     assert not found.violations
 
 
+@pytest.mark.parametrize("period", [SECOND, 3 * SECOND, 7 * SECOND])
+def test_a_job_of_every_few_seconds_breaks_no_promise(period: int) -> None:
+    quick = Job(name="quick", trigger=Every(period=period), reason="keep it fresh", overlap="allow")
+    found = simulate([quick], Wish(start=START + SECOND // 2, length=2 * MINUTE))
+    assert lot(found, "quick").due >= 2 * MINUTE // period - 1
+    assert not found.violations
+
+
 @pytest.mark.parametrize(("data", "outcome"), [(HOUR, "caught_up"), (3 * HOUR, "missed"), (None, "missed")])
 def test_data_that_comes_late_or_never_shows_what_the_window_makes_of_it(data: int | None, outcome: str) -> None:
     found = simulate([REPORT], Wish(start=START, length=DAY // 2, data=data, replicas=1))

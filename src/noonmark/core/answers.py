@@ -12,9 +12,11 @@ from typing import Any
 
 from noonmark.core import times
 from noonmark.core.model import Check, Event, Fact, Job, Micros, Occurrence, Origin, State, Verdict
+from noonmark.core.model.quick import quick
 from noonmark.core.values import dataclass
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """Everything a check may see: the rule in force, the row, the facts known so far, the store's time."""
@@ -53,6 +55,7 @@ class Look:
         return times.window_of_day(window, self.now, self.job.tz)
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a check says; ``passed`` None = it cannot say without the facts in ``needs``."""

@@ -76,11 +76,13 @@ def check_names(template: str, job: Job) -> list[str]:
 
 
 def lint_template(template: str, job: Job) -> list[str]:
-    """Return every finding about a readable template: unbound names, no time part, subjects that would collide."""
+    """Return every finding about a readable template: unbound names, nothing in it, no time part, subjects that collide."""
     used = set(names_in(template))
     problems = [
         str(unknown_name(template, name, _declared(job))) for name in names_in(template) if not _can_bind(name, job)
     ]
+    if used and not job.each and not render(template, {"subject": ""}, default="x"):
+        problems.append(f'key "{template}" is empty, for the job has no each: the same thing would be done twice')
     many = job.is_series and not (isinstance(job.trigger, At) and len(job.trigger.moments) < 2)
     if many and not has_time_part(template):
         problems.append(

@@ -15,9 +15,11 @@ from functools import lru_cache
 from noonmark.core import times, zones
 from noonmark.core.cron import parse_cron
 from noonmark.core.model import HOUR, MINUTE, At, Cron, Every, Job, Micros
+from noonmark.core.model.quick import quick
 from noonmark.core.values import dataclass
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
     """One due moment of a rule.

@@ -2,7 +2,8 @@
 
 Promise: a call that lacks what a template of the rule is made of, or gives what the job's function does not take, is
 refused before anything is stored, and the error names the param, the template and the nearest name.  Rule of the file:
-names are compared and nothing is rendered; TASK_RULES lack nothing, because an unbound name means ``default`` there.
+names are compared, and a template is rendered only where nothing may be left of it: an empty key would protect nothing.
+TASK_RULES lack no name, because an unbound one means ``default`` there.
 """
 
 from __future__ import annotations
@@ -63,17 +64,47 @@ def refuse_missing(
         event: the params are an event's fields; says how they are given.
 
     Raises:
-        MissingParamError: names the first template that lacks something, and everything that it lacks.
+        MissingParamError: names the first template that lacks something, and everything that it lacks; a template of
+            which nothing is left lacks all that it is made of.
     """
-    if job.source == "task_rules":
-        return
+    default = keys.unbound_text(job)
     for what, template in _templates(job, key):
-        lacking = [name for name in templates.names_in(template) if not templates.binds(name, names)]
+        used = templates.names_in(template)
+        lacking = tuple(name for name in used if default is None and not templates.binds(name, names))
+        if not lacking and used and template[0] == "{" and not templates.render(template, names, default=default):
+            lacking = used
         if lacking:
             bare = tuple(dict.fromkeys(name.rpartition(".")[2] for name in lacking))
             raise MissingParamError(
                 _said(job, bare, what, template, event=event), job=job.name, names=bare, what=what, template=template
             )
+
+
+def text_given(what: str, text: object) -> str:
+    """Return a name that a caller gives a thing himself (``key``, ``id``), if it can tell two things apart.
+
+    Raises:
+        TypeError: it is no text.
+        ValueError: it is empty, so that the same thing would be done twice, or no store can keep it.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is {text!r}, which is no text; write {what}={str(text)!r}")
+    if not text:
+        raise ValueError(f"{what} is empty, so the same thing would be done twice; give one, or leave {what} out")
+    return storable_text(what, text)
+
+
+def storable_text(what: str, text: str) -> str:
+    """Return a text if every store can keep it.
+
+    Raises:
+        ValueError: it has half a sign in it, as a file's name that is no UTF-8 has.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{what} {text[:100]!r} is no UTF-8 text: {error.reason}; decode it properly first") from None
+    return text
 
 
 def wanted_fields(job: Job) -> tuple[str, ...]:

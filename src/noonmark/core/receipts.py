@@ -14,6 +14,7 @@ from typing import Any
 
 from noonmark.core import former
 from noonmark.core.model import SECOND, AlertWrite, JobRow, Micros, Settlement, WorkerInfo
+from noonmark.core.model.quick import quick
 from noonmark.core.model.rollback import Claim, Epoch, Receipt, Serving, Writer
 from noonmark.core.rollback import epochs_of, to_plain
 from noonmark.core.values import dataclass
@@ -52,6 +53,7 @@ def _digest(*parts: str) -> str:
 # -- judging a claim --------------------------------------------------------------------------------------
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """What the store has about a claim: the writer's head, the link at the receipt's number, the heartbeat, the facts.
@@ -73,6 +75,7 @@ class Known:
     earlier: Micros = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """What becomes of a claim: the writer's row as it is to be, the fact where it changes, and what to hold.

@@ -1,7 +1,7 @@
 """What is said about keys, templates and stored values, in Chinese; a part of ``errors_zh.py``.
 
-Rule of the file: the patterns follow the English texts where they are raised (``core/keys.py``, ``core/templates.py``,
-``core/codec.py``, ``wiring.py``), which a test holds.
+Rule of the file: the patterns follow the English texts where they are raised (``core/keys.py``, ``core/params.py``,
+``core/templates.py``, ``core/codec.py``, ``wiring.py``), which a test holds.
 """
 
 from __future__ import annotations
@@ -26,6 +26,15 @@ RULE_ERRORS: tuple[tuple[str, str], ...] = (
         r'key (".*") has no (\{.*\}), but the job runs on each worker: all but one would be refused as duplicates; add .*',
         r"键 \1 没有 \2，而任务在每个 worker 上运行：只有一个不会被当成重复；请加上 \2",
     ),
+    (
+        r'key (".*") is empty, for the job has no each: the same thing would be done twice',
+        r"键 \1 是空的，因为任务没有 each：同一件事会做两次",
+    ),
+    (
+        r"(\S+) is empty, so the same thing would be done twice; give one, or leave \S+ out",
+        r"\1 是空的，同一件事会做两次；请给一个，或省去 \1",
+    ),
+    (r"(\S+) (.*) is no UTF-8 text: (.*); decode it properly first", r"\1 \2 不是 UTF-8 文本（\3）；请先正确解码"),
     # templates
     (
         r'template (".*") uses (\{.*\}), which nothing binds; did you mean (\{.*\})\?',

@@ -22,7 +22,7 @@ from noonmark.core.moments import default_max_delay, moment_at
 from noonmark.core.moments import moments_between as moments_between
 from noonmark.core.moments import next_moment as next_moment
 from noonmark.core.moments import previous_moment as previous_moment
-from noonmark.core.params import refuse_missing
+from noonmark.core.params import refuse_missing, text_given
 
 EACH_WORKER = "each_worker"
 _CALLS = {Origin.MANUAL: "m", Origin.BACKFILL: "b"}
@@ -274,7 +274,7 @@ def _call_key(job: Job, key: str | None, bound: keys.Bound, params: Mapping[str,
     """
     refuse_missing(job, keys.names_of(job, **bound), key=keys.template_of(job) if key is None else None)
     if key is not None:
-        return key
+        return text_given("key", key)
     rendered = keys.row_key(job, **bound)
     if job.key or job.is_series or isinstance(job.trigger, OnEvent) or not params:
         return rendered

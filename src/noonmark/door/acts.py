@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from noonmark.core import model
 from noonmark.core.codec import check_payload
 from noonmark.core.conditions import check_flag_name
+from noonmark.core.params import text_given
 from noonmark.door.asking import actor_here
 from noonmark.ports.store import Store
 
@@ -70,7 +71,8 @@ class Acts(ABC):
 
         An unknown key is held from now on, so that a cancel may overtake its create.  A running one is asked to stop.
         """
-        return self._act(model.Act(kind="cancel", actor=actor or actor_here(), reason=reason, key=key, job=job))
+        wish = model.Act(kind="cancel", actor=actor or actor_here(), reason=reason, key=text_given("key", key), job=job)
+        return self._act(wish)
 
     def pause(self, job: str, *, reason: str, actor: str = "") -> model.Acted:
         """Pause a job: nothing of it starts, and its moments that pass are not run later."""

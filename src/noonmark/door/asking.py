@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from noonmark.core import codec, model, series, times
+from noonmark.core.params import storable_text, text_given
 from noonmark.door.views import Emitted, Enqueued
 from noonmark.ports.store import CallerTransactions, Capability, Store
 
@@ -28,7 +29,7 @@ def actor_here() -> str:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container's uid without a name
         user = f"uid {os.getuid()}"
-    return f"{user}@{socket.gethostname()}"
+    return f"{user}@{socket.gethostname()}".encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def add_call(
@@ -62,6 +63,8 @@ def add_call(
         ValueError: the job runs for each of several subjects, and the params do not say for which; or no transaction
             of ``conn`` can be joined.
     """
+    for what, text in (("reason", note), ("actor", actor)):
+        storable_text(what, text)
     now = store.now()
     rows = store.jobs([job.name])
     if conn is not None:
@@ -96,7 +99,7 @@ def run_deeds(
         of_run(
             row,
             params,
-            when=for_text(job, row.scheduled_for, row.business_date),
+            when=for_text(job, row.scheduled_for, row.business_date, None),
             by=row.actor,
             reason=note,
             again=again,
@@ -164,6 +167,19 @@ def subject_of(job: model.Job, params: Mapping[str, Any]) -> str:
         subject for subject, values in series.subjects(job) if all(params[name] == values[name] for name in job.each)
     )
     return next(matching, "")
+
+
+def event_named(name: object, given: object) -> str:
+    """Return the identity of an event: the one that it was given, or a new one.
+
+    Raises:
+        TypeError, ValueError: its name or its identity is empty or no text.
+    """
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"the event's name is {name!r}; say what happened, for example emit('order.created')")
+    if given is None:
+        return uuid.uuid4().hex
+    return text_given("id", str(given) if type(given) is int else given)  # a database's number is as good a name
 
 
 def add_event(

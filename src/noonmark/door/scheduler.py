@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from noonmark.core import model, times
 from noonmark.core.params import refuse_lacking
 from noonmark.door.acts import Acts
-from noonmark.door.asking import actor_here, add_call, add_event, run_deeds
+from noonmark.door.asking import actor_here, add_call, add_event, event_named, run_deeds
 from noonmark.door.declared import (
     CodeJob,
     Files,
@@ -244,8 +243,10 @@ class Scheduler(Acts):
 
         Raises:
             MissingParamError: a job that waits for it needs a field that is not given, for its function or a template.
-            TypeError, ValueError: the payload cannot be stored, or the transaction of ``conn`` cannot be joined.
+            TypeError, ValueError: the payload cannot be stored, the name or the id is empty, or the transaction of
+                ``conn`` cannot be joined.
         """
+        event_id = event_named(name, id)
         facts, rules = storable(name, payload), self.rules
         waiting = [
             job for job in rules.jobs.values() if isinstance(job.trigger, model.OnEvent) and job.trigger.name == name
@@ -255,7 +256,7 @@ class Scheduler(Acts):
                 refuse_lacking(job, takes_of(rules.functions[job.name]), facts, event=True)
         if conn is None:
             self._ensure_declared(waiting)
-        emitted = add_event(self._asked, name, id or uuid.uuid4().hex, facts, conn=conn)
+        emitted = add_event(self._asked, name, event_id, facts, conn=conn)
         if not emitted.enqueued:
             _LOG.warning("event %r was emitted, and no job waits for it", name)
         return emitted

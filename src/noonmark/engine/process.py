@@ -27,6 +27,8 @@ from noonmark.engine.reaper import Reaper
 from noonmark.engine.runs import ERROR_LIMIT, Finish, Run, parameters, stored, succeeded, tail
 
 _POLL = 0.05
+_LINE_LIMIT = 250
+"""So much of the last line that a process wrote to stderr stands beside how it ended."""
 
 
 class ProcessRunner:
@@ -234,8 +236,14 @@ def environment(run: Run) -> dict[str, str]:
 
 def _exit_failure(run: Run, returncode: int, output: _Output) -> Finish:
     how = f"killed by {signal.Signals(-returncode).name}" if returncode < 0 else f"exit code {returncode}"
-    text = "\n".join(part for part in (how, output.text("stdout"), output.text("stderr")) if part)
-    return Finish(run, ok=False, error=tail(text), detail={"error": how})
+    said = [line.strip() for line in output.text("stderr").splitlines() if line.strip()]
+    if said:  # why shows one line, and the number alone tells nobody what went wrong
+        how = f"{how}: {said[-1][:_LINE_LIMIT]}"
+    text = "\n".join(part for part in (output.text("stdout"), output.text("stderr")) if part)
+    whole = (
+        f"{how}\n{tail(text, ERROR_LIMIT - len(how) - 2)}" if text else how
+    )  # how it ended stands first, however long
+    return Finish(run, ok=False, error=whole, detail={"error": how})
 
 
 def _child_finish(run: Run, ending: Mapping[str, Any], output: _Output) -> Finish:

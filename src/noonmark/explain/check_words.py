@@ -35,6 +35,16 @@ _DAYS = frozenset(("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"))
 _UNITS = {"ms": "毫秒", "s": "秒", "min": "分钟", "h": "小时", "d": "天"}
 
 
+def zone_of(name: str, zone: str, readers: str) -> str:
+    """Return the zone of a check's times of day, which are the job's; "" where it has none or they are the reader's."""
+    return zone if name == "window" and zone != readers else ""
+
+
+def placed(text: str, zone: str) -> str:
+    """Return what was seen with the zone that its time of day is of, if it is one."""
+    return f"{text} {zone}" if zone and re.fullmatch(r"\d\d:\d\d(:\d\d)?", text) else text
+
+
 def told(name: str, text: str, lang: str) -> str:
     """Return what the check ``name`` wanted or saw, in ``lang`` ("en" or "zh")."""
     zh = lang == "zh"

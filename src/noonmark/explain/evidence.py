@@ -11,6 +11,7 @@ from dataclasses import replace
 from noonmark.core import codec, rollback, times
 from noonmark.core.decide import decide
 from noonmark.core.model import Check, Decision, Fact, Job, JobRow, Micros, Occurrence, State
+from noonmark.explain import check_words
 from noonmark.explain.describe import trigger_source
 from noonmark.explain.explanation import Looks, Scene, Shown
 from noonmark.explain.voice import Voice
@@ -24,7 +25,7 @@ def shown_checks(scene: Scene, replayed: Decision | None = None) -> tuple[Shown,
         return ()
     recorded = recorded_checks(scene)
     checks = recorded if recorded else (replayed.checks if replayed is not None else ())
-    middle = tuple(_shown(check, scene.voice) for check in checks)
+    middle = tuple(_shown(check, scene) for check in checks)
     return (schedule_check(scene.job, scene.row.scheduled_for, scene.voice), *middle, _lease(scene))
 
 
@@ -90,9 +91,10 @@ def looks(scene: Scene) -> Looks | None:
     return Looks(count=sum(line.count for line in waits), first=waits[0].at, last=waits[-1].last_at)
 
 
-def _shown(check: Check, voice: Voice) -> Shown:
-    seen = check.seen if check.passed is not None else voice.say("check_not_reached")
-    return Shown(name=check.name, ok=check.passed, wanted=check.wanted, seen=seen)
+def _shown(check: Check, scene: Scene) -> Shown:
+    seen = check.seen if check.passed is not None else scene.voice.say("check_not_reached")
+    zone = check_words.zone_of(check.name, scene.job.tz if scene.job is not None else "", scene.voice.zone)
+    return Shown(name=check.name, ok=check.passed, wanted=check.wanted, seen=seen, zone=zone)
 
 
 def _lease(scene: Scene) -> Shown:

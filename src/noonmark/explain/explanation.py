@@ -34,12 +34,13 @@ from noonmark.explain.voice import Voice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One check as shown: ``ok`` None means not reached."""
+    """One check as shown: ``ok`` None means not reached; ``zone`` is that of its times, where it is not the reader's."""
 
     name: str
     ok: bool | None
     wanted: str = ""
     seen: str = ""
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

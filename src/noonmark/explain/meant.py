@@ -1,6 +1,7 @@
 """Which moment of the schedule does a person mean who writes a date or a time, and how is a moment written for them?
 
-Rule of the file: pure; a time is read in the job's zone, and what the rule does not yield is refused with what is near.
+Rule of the file: pure; a time is read in the job's zone unless the person reads times in another, then a moment is
+written with its offset; what the rule does not yield, or not yet, is refused with what is near.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def meant(job: Job, text: str, now: Micros, zone: str = "") -> Meant:
     """
     day = _day(text)
     if day is not None:
-        return _of_day(job, day, now)
+        return _of_day(job, day, now, zone)
     try:
         asked = parse_at(text, zone or job.tz)
     except ValueError:
@@ -61,18 +62,18 @@ def meant(job: Job, text: str, now: Micros, zone: str = "") -> Meant:
         raise NotMeant("no_moments", job=job.name)
     found = series.moments_between(job, asked.start - 1, asked.end - 1, limit=NAMED + 1)
     if not found:
-        raise _not_there(job, text, asked.start)
+        raise _not_there(job, text, asked.start, zone)
     if len(found) > 1:
-        raise NotMeant("several_moments", job=job.name, text=text, **_named(job, found))
+        raise NotMeant("several_moments", job=job.name, text=text, **_named(job, found, zone))
     if found[0].at > now:
-        raise NotMeant("moment_to_come", job=job.name, at=moment_text(job, found[0].at))
+        raise NotMeant("moment_to_come", job=job.name, at=moment_text(job, found[0].at, zone))
     return Meant(business_date=found[0].business_date, moment=found[0])
 
 
-def for_text(job: Job | None, scheduled_for: Micros, business_date: str) -> str:
+def for_text(job: Job | None, scheduled_for: Micros, business_date: str, zone: str | None = "") -> str:
     """Return what a person writes after ``--for`` to mean this moment again: its date if that is enough.
 
-    "" where the row says no moment at all, because somebody wrote into the store.
+    "" where the row says no moment at all, because somebody wrote into the store.  ``zone`` as in ``moment_text``.
     """
     try:
         if job is None or not job.is_series or moment_at(job, scheduled_for) is None:
@@ -80,17 +81,24 @@ def for_text(job: Job | None, scheduled_for: Micros, business_date: str) -> str:
         day = _day(business_date)
         if day is not None and (len(_moments_of(job, day, FAR)) == 1 or not _tells_moments_apart(job)):
             return business_date
-        return moment_text(job, scheduled_for)
+        return moment_text(job, scheduled_for, zone)
     except (NotMeant, ValueError, OverflowError):
         return ""
 
 
-def moment_text(job: Job, at: Micros) -> str:
-    """Return an instant as a person may write it for this job: local, with an offset only where it happens twice."""
+def moment_text(job: Job, at: Micros, zone: str | None = "") -> str:
+    """Return an instant as a person may write it for this job: local, with an offset where it would mean another.
+
+    Args:
+        job: whose local time it is.
+        at: UTC microseconds.
+        zone: in which the person's times are read; "" = the job's own, None = nobody knows, so with its offset.
+    """
     shown = times.local(at, job.tz)
     text = shown.replace(tzinfo=None).isoformat(timespec="seconds" if at % MINUTE else "minutes")
-    is_plain = at % SECOND == 0 and times.parse_instant(text, job.tz) == at
-    return text if is_plain else shown.isoformat()
+    if zone is not None and at % SECOND == 0 and times.parse_instant(text, zone or job.tz) == at:
+        return text
+    return shown.isoformat(timespec="auto" if at % MINUTE else "minutes")
 
 
 def _day(text: str) -> date | None:
@@ -102,10 +110,15 @@ def _day(text: str) -> date | None:
         raise NotMeant("bad_for", text=text) from None
 
 
-def _of_day(job: Job, day: date, now: Micros) -> Meant:
+def _of_day(job: Job, day: date, now: Micros, zone: str) -> Meant:
     found = _moments_of(job, day, now)
     if len(found) > 1 and _tells_moments_apart(job):
-        raise NotMeant("several_moments", job=job.name, text=day.isoformat(), **_named(job, found))
+        raise NotMeant("several_moments", job=job.name, text=day.isoformat(), **_named(job, found, zone))
+    # A run of today may be asked for before its moment; one of a later date would take that date's key from its moment.
+    if not found and day.isoformat() > times.business_date(now, job.tz, job.business_date):
+        to_come = _moments_of(job, day, FAR)
+        if to_come:
+            raise NotMeant("moment_to_come", job=job.name, at=moment_text(job, to_come[0].at, zone))
     return Meant(business_date=day.isoformat(), moment=found[0] if len(found) == 1 else None)
 
 
@@ -127,16 +140,16 @@ def _tells_moments_apart(job: Job) -> bool:
     return bool(set(keys.names_in(keys.template_of(job))) & {"scheduled_for", "occurrence"})
 
 
-def _named(job: Job, moments: list[Moment]) -> dict[str, str]:
-    texts = [moment_text(job, moment.at) for moment in moments[:NAMED]]
+def _named(job: Job, moments: list[Moment], zone: str) -> dict[str, str]:
+    texts = [moment_text(job, moment.at, zone) for moment in moments[:NAMED]]
     return {"moments": ", ".join([*texts, "…"] if len(moments) > NAMED else texts), "first": texts[0]}
 
 
-def _not_there(job: Job, text: str, at: Micros) -> NotMeant:
+def _not_there(job: Job, text: str, at: Micros, zone: str) -> NotMeant:
     near = (series.previous_moment(job, at), series.next_moment(job, at))
     return NotMeant(
         "no_such_moment",
         job=job.name,
         text=text,
-        near=", ".join(moment_text(job, moment.at) for moment in near if moment is not None) or "-",
+        near=", ".join(moment_text(job, moment.at, zone) for moment in near if moment is not None) or "-",
     )

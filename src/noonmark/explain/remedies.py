@@ -22,7 +22,7 @@ def again(scene: Scene, moment: Micros) -> str:
     job, row = scene.job, scene.row
     if job is None or not job.is_series or moment > scene.now or moment_at(job, moment) is None:
         return ""
-    return f" --for {for_text(job, moment, row.business_date)}"
+    return f" --for {for_text(job, moment, row.business_date, scene.voice.zone)}"
 
 
 def commands(row: Occurrence, outcome: str, when: str) -> tuple[str, ...]:

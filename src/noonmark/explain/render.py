@@ -44,7 +44,9 @@ def explanation_text(told: Explanation, *, unicode: bool = True) -> Told:
     head = _headline(told)
     shown = [check for check in told.checks if not _is_silent(check)]
     marks = MARKS if unicode else ASCII_MARKS
-    lines += check_lines([(c.name, c.ok, c.wanted, c.seen) for c in shown], told.lang, marks)
+    lines += check_lines(
+        [(c.name, c.ok, c.wanted, check_words.placed(c.seen, c.zone)) for c in shown], told.lang, marks
+    )
     lines.extend(Told(f"    {shown_line(line)}") for line in told.run_lines)
     lines.extend(Told(f"  {shown_line(line)}") for line in told.lines)
     lines.append(Told(f"  {one_line(head)}"))

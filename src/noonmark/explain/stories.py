@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from noonmark.core.catalogue import WAIT
 from noonmark.core.decide import LATE_AFTER
 from noonmark.core.model import SECOND, Attempt, Micros, State
 from noonmark.engine.passing import HALFWAY
@@ -42,9 +43,16 @@ def tell(scene: Scene) -> Telling:
         code=telling.code or scene.row.code,
         remedy=""
         if outcome in ALL_IS_WELL and scene.row.code not in WORTH_SAYING
-        else telling.remedy or scene.voice.remedy(telling.code or scene.row.code),
+        else telling.remedy or _remedy(scene, telling.code or scene.row.code),
         outcome=telling.outcome or outcome,
     )
+
+
+def _remedy(scene: Scene, code: str) -> str:
+    """Return what to do about a reason; what ends a wait elsewhere (``start_failed``) may have ended this row for good."""
+    remedy = scene.voice.remedy(code)
+    goes_on = scene.row.state is not State.FAILED_MANUAL
+    return remedy if goes_on or remedy not in WAIT else scene.voice.remedy("failed_final")
 
 
 # --- it ran ---------------------------------------------------------------------------------------

@@ -134,6 +134,7 @@ def _assemble(
     scene: Scene, telling: Telling, moment: Micros, checks: tuple[Shown, ...], lines: tuple[str, ...]
 ) -> Explanation:
     row, story = scene.row, scene.story
+    when = for_text(scene.job, moment, row.business_date, scene.voice.zone)
     return Explanation(
         job=row.job,
         sentence=telling.sentence,
@@ -158,7 +159,7 @@ def _assemble(
         run_lines=_run_lines(scene),
         lines=lines,
         remedy=remedies.filled_in(telling.remedy, row, remedies.again(scene, moment)),
-        commands=remedies.commands(row, telling.outcome, for_text(scene.job, moment, row.business_date)),
+        commands=remedies.commands(row, telling.outcome, when),
         job_ended=scene.over,
     )
 

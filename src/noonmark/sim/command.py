@@ -27,6 +27,8 @@ REPLAYED = 100
 """One seed of so many is lived through twice."""
 TOLD = 50
 """After so many seeds a line says how far we are."""
+PORTION = 1_000
+"""Scheduler-hours of new seeds after which a line is in the ledger: a few minutes' work."""
 SHOWN = 5
 """How many failing seeds are cut down and told."""
 
@@ -41,7 +43,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _replay(parser, asked, length)
     if asked.keep is not None:
         parser.error("--keep: only with --replay SEED")
-    said, seeds = _chosen(parser, asked, length)
+    if asked.more is not None:
+        return _night(parser, asked, length)
+    if asked.ledger is not None:
+        _check_where(parser, asked.ledger)
+    return _run(asked, *_chosen(parser, asked, asked.seeds, length), length)
+
+
+def _night(parser: argparse.ArgumentParser, asked: argparse.Namespace, length: Micros) -> int:
+    """Live through new seeds, portion by portion: each is in the ledger when it is over, so a night may be cut short."""
+    if asked.ledger is None:
+        parser.error("--more needs --ledger FILE: the seeds after its last are taken")
+    _check_where(parser, asked.ledger)
+    came, left = 0, asked.more
+    while left > 0:
+        portion = min(left, PORTION)
+        left -= portion
+        found = new_seeds(asked.ledger, scheduler_hours=portion, length=length)
+        said = f"{found[0]}-{found[-1]}"
+        print(f"seeds {said}: {portion:,} scheduler-hours" + (f", {left:,} to come" if left else ""), flush=True)
+        came = max(came, _run(asked, *_chosen(parser, asked, Numbers(said, tuple(found)), length), length))
+    return came
+
+
+def _run(asked: argparse.Namespace, said: str, seeds: Sequence[int], length: Micros) -> int:
+    """Live through these seeds and tell what came of them; return 1 when something was found wrong."""
     began = time.monotonic()
     report = Report()
     for outcome, is_second in _outcomes(seeds, length, asked.jobs):
@@ -56,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if report.seeds % TOLD == 0:
             print(f"{report.seeds} of {len(seeds)} seeds, {report.hours:,.0f} h", file=sys.stderr, flush=True)
     for line in report.lines(seconds=time.monotonic() - began, is_whole=asked.cover):
-        print(line)
+        print(line, flush=True)
     if asked.ledger:
         write(asked.ledger, report, seeds=said, hours=asked.hours)
     for outcome in sorted(report.bad, key=lambda bad: bad.seed)[:SHOWN]:
@@ -95,22 +121,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _chosen(parser: argparse.ArgumentParser, asked: argparse.Namespace, length: Micros) -> tuple[str, list[int]]:
-    """Return the seeds that were asked for, in words and one by one; ends the program when there are none."""
-    if asked.ledger is not None and not asked.ledger.resolve().parent.is_dir():
-        parser.error(f"--ledger: there is no folder {asked.ledger.parent}")
-    if asked.ledger is not None and asked.ledger.is_dir():
-        parser.error(f"--ledger: {asked.ledger} is a folder, not a file")
-    if asked.ledger is not None:
-        _check_ledger(parser, asked.ledger)
-    if asked.more is not None:
-        if asked.ledger is None:
-            parser.error("--more needs --ledger FILE: the seeds after its last are taken")
-        found = new_seeds(asked.ledger, scheduler_hours=asked.more, length=length)
-        seeds = Numbers(f"{found[0]}-{found[-1]}", tuple(found))
-        print(f"seeds {seeds.text}: {asked.more:,} scheduler-hours", flush=True)
-    else:
-        seeds = asked.seeds
+def _chosen(
+    parser: argparse.ArgumentParser, asked: argparse.Namespace, seeds: Numbers, length: Micros
+) -> tuple[str, list[int]]:
+    """Return these seeds, or the lossy ones of them, in words and one by one; ends the program when there are none."""
     chosen = list(seeds.all)
     if asked.lossy:
         chosen = [seed for seed in chosen if draw(seed, length=length).is_lossy]
@@ -119,7 +133,12 @@ def _chosen(parser: argparse.ArgumentParser, asked: argparse.Namespace, length: 
     return seeds.text + (" lossy" if asked.lossy else ""), chosen
 
 
-def _check_ledger(parser: argparse.ArgumentParser, ledger: Path) -> None:
+def _check_where(parser: argparse.ArgumentParser, ledger: Path) -> None:
+    """End the program when a line could not be written there, or what is there is no ledger."""
+    if not ledger.resolve().parent.is_dir():
+        parser.error(f"--ledger: there is no folder {ledger.parent}")
+    if ledger.is_dir():
+        parser.error(f"--ledger: {ledger} is a folder, not a file")
     try:
         check(ledger)
     except ValueError as error:

@@ -79,7 +79,8 @@ class ReplicaClock:
         self.offset = offset
         self.drift = drift
         self._since = truth.boot()  # the hands are exact here, and run with the drift from here on
-        self._gained: Micros = 0
+        self.gained: Micros = 0
+        """How much more the boot-time hand shows than the truth; all there is to know while there is no drift."""
 
     def wall(self) -> Micros:
         """Return this machine's wall clock, UTC microseconds."""
@@ -88,7 +89,7 @@ class ReplicaClock:
     def boot(self) -> Micros:
         """Return this machine's boot-time clock, microseconds."""
         if not self.drift:  # by far the most frequent question in a world
-            return self._truth._boot + self._gained
+            return self._truth._boot + self.gained
         return self._truth.boot() + self._gain()
 
     def boot_id(self) -> str:
@@ -98,13 +99,13 @@ class ReplicaClock:
     def true_boot(self, moment: Micros) -> Micros:
         """Return the true boot-clock moment at which ``boot`` first shows ``moment``, or now if that is over."""
         if not self.drift:
-            return max(self._truth._boot, moment - self._gained)
+            return max(self._truth._boot, moment - self.gained)
         left = moment - self.boot()
         return self._truth.boot() + max(0, -(-left * 1_000_000 // (1_000_000 + self.drift)))
 
     def run_at(self, drift: int) -> None:
         """Run faster or slower from here on, by so many millionths."""
-        self._gained = self._gain()
+        self.gained = self._gain()
         self._since = self._truth.boot()
         self.drift = drift
 
@@ -114,10 +115,10 @@ class ReplicaClock:
 
     def hold(self, length: Micros) -> None:
         """Let the boot-time hand stand where it stood so long ago; the wall hand has gone on."""
-        self._gained -= length
+        self.gained -= length
         self.offset += length
 
     def _gain(self) -> Micros:
         if not self.drift:
-            return self._gained
-        return self._gained + (self._truth.boot() - self._since) * self.drift // 1_000_000
+            return self.gained
+        return self.gained + (self._truth.boot() - self._since) * self.drift // 1_000_000

@@ -19,6 +19,7 @@ import sys
 import threading
 from asyncio.events import _set_running_loop
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 from noonmark.core.model import Micros
@@ -82,6 +83,23 @@ class _Timer(asyncio.TimerHandle):
     cancel = _Soon.cancel
 
 
+_entered: VirtualLoop | None = None
+"""The loop that ``asyncio`` takes for the running one."""
+
+
+@contextlib.contextmanager
+def entering() -> Iterator[None]:
+    """Drive loops by turns; to enter one and leave it costs as much as many a turn, so it is done when another's comes."""
+    global _entered
+    hooks, before = sys.get_asyncgen_hooks(), _entered
+    try:
+        yield
+    finally:
+        _entered = before
+        _set_running_loop(before)
+        sys.set_asyncgen_hooks(*hooks)
+
+
 class VirtualLoop(asyncio.SelectorEventLoop):
     """One process's event loop in the virtual world.
 
@@ -118,24 +136,29 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._virtual.boot() / 1e6
 
     def drain(self) -> bool:
-        """Run until nothing is ready at this instant, or somebody stops the loop; True when anything ran.
+        """Run until nothing is ready at this instant, or somebody stops the loop; True when anything ran."""
+        with entering():
+            return self.go_on()
+
+    def go_on(self) -> bool:
+        """Do as ``drain`` does, within ``entering``: who drives loops by turns need not leave one to go on with it.
 
         Within one instant the loop's own time stands still, so timers are looked at once, and again after every turn
         for those that were set for this instant.
         """
         if self._closed:
             raise RuntimeError("Event loop is closed")
-        hooks = sys.get_asyncgen_hooks()
-        sys.set_asyncgen_hooks(self._hear_first, self._hear_last)
-        _set_running_loop(self)
+        global _entered
+        if _entered is not self:
+            _entered = self
+            sys.set_asyncgen_hooks(self._hear_first, self._hear_last)
+            _set_running_loop(self)
         self._thread_id = self._thread
         try:
             return self._turns() > 0
         finally:
             self._stopping = False
             self._thread_id = None
-            _set_running_loop(None)
-            sys.set_asyncgen_hooks(*hooks)
 
     def _turns(self) -> int:
         """Take turns as ``asyncio`` does: what is ready when a turn begins is run in it.

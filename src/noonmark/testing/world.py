@@ -28,7 +28,7 @@ from noonmark.stores.memory import MemoryStore
 from noonmark.testing.clock import ReplicaClock, VirtualClock
 from noonmark.testing.inline import DirectGate, InlineExecutor
 from noonmark.testing.locks import ReplicaLocks, VirtualLocks
-from noonmark.testing.virtual import VirtualLoop
+from noonmark.testing.virtual import VirtualLoop, entering
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -106,14 +106,6 @@ class Replica:
     def goes(self) -> bool:
         """True while it lives and is not stopped."""
         return self.is_alive and not self.is_paused
-
-    @property
-    def has_work(self) -> bool:
-        """True when there is something to do at this instant."""
-        loop = self.loop
-        if loop.ready:
-            return True
-        return loop.next_at is not None and loop.next_at <= self.clock.boot()
 
     def noticed(self, happening: Happening) -> None:
         """Keep what the engine tells."""
@@ -209,10 +201,11 @@ class World:
         """Let time pass, in the order of events; errors that a replica let slip are raised here."""
         self.start()
         target = self.clock.boot() + (parse_duration(length) if isinstance(length, str) else length)
-        self._settle_instant()
-        while (upcoming := self._next_moment()) is not None and upcoming <= target:
-            self.clock.advance(max(0, upcoming - self.clock.boot()))
+        with entering():
             self._settle_instant()
+            while (upcoming := self._next_moment()) is not None and upcoming <= target:
+                self.clock.advance(max(0, upcoming - self.clock.boot()))
+                self._settle_instant()
         self.clock.advance(max(0, target - self.clock.boot()))
         self._raise_errors()
 
@@ -223,7 +216,8 @@ class World:
             next_at = replica.loop.next_at
             if next_at is None or replica.is_paused or not replica.is_alive:
                 continue
-            moment = replica.clock.true_boot(next_at)
+            clock = replica.clock
+            moment = clock.true_boot(next_at) if clock.drift else next_at - clock.gained  # most clocks do not drift
             if upcoming is None or moment < upcoming:
                 upcoming = moment
         return upcoming
@@ -241,14 +235,21 @@ class World:
 
     def _settle_instant(self) -> None:
         """Run whatever has something to do now; what one replica does may give another one work."""
+        now = self.clock.boot()
         is_over = False
         while not is_over:
             is_over = True
             for replica in self.replicas:
-                if replica.is_alive and not replica.is_paused and replica.has_work:
+                if not replica.is_alive or replica.is_paused:
+                    continue
+                loop, clock = replica.loop, replica.clock
+                next_at = loop.next_at
+                if loop.ready or (
+                    next_at is not None and next_at <= (clock.boot() if clock.drift else now + clock.gained)
+                ):
                     is_over = False
                     self._current = replica
-                    replica.loop.drain()
+                    loop.go_on()
             self._current = None
 
     def _raise_errors(self) -> None:

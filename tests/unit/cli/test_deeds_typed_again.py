@@ -268,3 +268,14 @@ def test_what_was_done_is_written_down_although_nobody_reads_the_answer(
         assert noonmark(*line.format(rules=rules).split()).code != 0
     back.go()
     assert len(commands(noonmark)) == 1
+
+
+def test_a_moment_that_was_asked_for_is_the_same_one_typed_again_in_another_zone(
+    noonmark: Noonmark, back: Back
+) -> None:
+    asked = noonmark("run", "tick", "--for", "2026-11-27T11:55", "--json").plain["runs"][0]["key"]
+    back.go()
+    (told,) = commands(noonmark)
+    assert told == "noonmark run tick --for 2026-11-27T11:55+08:00"
+    elsewhere = noonmark("--tz", "America/New_York", *shlex.split(told)[1:], "--json")
+    assert elsewhere.plain["runs"][0]["key"] == asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from calling import Noonmark
 from desk import DIGEST, Desk, at
 
 from noonmark.core.model import MINUTE, Every, Job, Manual, Occurrence, OnEvent, Query, State, Verdict
+from noonmark.door.asking import run_deeds
 from noonmark.explain.meant import NotMeant, for_text, meant, moment_text
 
 PAUSED_AT = "2026-11-27T12:05"
@@ -154,6 +156,53 @@ def test_a_moment_is_written_so_that_it_is_read_as_the_same_one() -> None:
 def test_a_minute_in_which_a_job_is_due_more_than_once_is_not_guessed_at() -> None:
     with pytest.raises(NotMeant, match="several_moments"):
         meant(EVERY_SECOND, "2026-11-01T04:00", at("2026-11-02T00:00:00", "UTC"))
+
+
+ELSEWHERE = ("--tz", "America/New_York")
+"""The reader's times are New York's; the jobs of the desk are in Shanghai."""
+
+
+@pytest.mark.usefixtures("paused")
+def test_what_is_offered_to_be_typed_means_that_moment_to_a_reader_in_another_zone(noonmark: Noonmark) -> None:
+    several = noonmark(*ELSEWHERE, "run", "tick", "--for", "2026-11-26")
+    assert "--for 2026-11-26T00:00+08:00" in several.err
+    asked = noonmark(*ELSEWHERE, "run", "tick", "--for", "2026-11-26T00:00+08:00", "--json").plain["runs"][0]
+    assert (asked["key"], asked["business_date"]) == ("tick:2026-11-25T16:00:00Z", "2026-11-26")
+    near = noonmark(*ELSEWHERE, "run", "tick", "--for", "2026-11-26T00:01").err
+    assert "nearest: 2026-11-26T13:00+08:00, 2026-11-26T13:05+08:00" in near
+    to_come = noonmark(*ELSEWHERE, "run", "tick", "--for", "2026-11-26T23:10").err
+    assert "is due at 2026-11-27T12:10+08:00, which is yet to come" in to_come
+    assert (
+        f"noonmark run tick --for {PAUSED_AT}+08:00"
+        in noonmark(*ELSEWHERE, "why", "tick", "--at", "2026-11-26T23:05").out
+    )
+    assert (
+        f"noonmark run tick --for {PAUSED_AT}" in noonmark("--tz", "Asia/Taipei", "why", "tick", "--at", PAUSED_AT).out
+    )
+
+
+def test_a_moment_of_a_deed_is_written_for_readers_of_any_zone(paused: Desk, noonmark: Noonmark) -> None:
+    row = asked(paused, noonmark)
+    (deed,) = run_deeds(paused.store, paused.jobs["tick"], row.id, {}, note="", again=False)
+    assert deed.words[deed.words.index("--for") + 1] == f"{PAUSED_AT}+08:00"
+
+
+@pytest.mark.parametrize(("job", "day"), [("tick", "2026-11-28"), ("digest", "2026-11-28"), ("digest", "2027-11-27")])
+def test_a_date_whose_moments_are_yet_to_come_is_refused(desk: Desk, noonmark: Noonmark, job: str, day: str) -> None:
+    before = desk.store.occurrences(Query(job=job))
+    told = noonmark("run", job, "--for", day)
+    assert (told.code, told.out) == (5, "")
+    assert "yet to come" in told.err
+    assert noonmark("run", job, "--for", day, "--dry-run").code == 5
+    assert desk.store.occurrences(Query(job=job)) == before, "its key stays with its moment"
+
+
+def test_the_date_of_today_may_be_asked_for_before_its_moment_whichever_day_the_work_is_about() -> None:
+    nightly = replace(DIGEST, business_date="previous_day")
+    early = at("2026-11-27T09:00:00")
+    assert meant(nightly, "2026-11-26", early).business_date == "2026-11-26"
+    with pytest.raises(NotMeant, match="moment_to_come"):
+        meant(nightly, "2026-11-27", early)
 
 
 @pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31"])

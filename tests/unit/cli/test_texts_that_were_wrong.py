@@ -9,7 +9,7 @@ from calling import Noonmark
 from desk import DIGEST, Desk
 from machine import Machine
 
-from noonmark.core.model import Event, Job, Manual, Occurrence
+from noonmark.core.model import HOUR, Event, Job, Manual, Occurrence
 from noonmark.core.run_errors_zh import IMPORTED
 from noonmark.engine import importing, roster
 
@@ -141,3 +141,37 @@ def test_rules_that_declare_nothing_are_applied_with_a_word(noonmark: Noonmark, 
     refused = noonmark("rules", "apply", str(file))
     assert refused.code == 1
     assert "end every job" not in refused.err
+
+
+def test_what_could_not_be_started_and_needs_a_person_does_not_go_on_by_itself(
+    desk: Desk, lapsed: Occurrence, noonmark: Noonmark
+) -> None:
+    row = desk.finish(lapsed, Event.FAIL_MANUAL, "w2", code="start_failed", detail='{"error": "no such program"}')
+    told = noonmark("why", f"r{row.id}").out
+    assert "It could not be started: no such program." in told
+    assert f"What to do: Mend the cause, then: noonmark retry r{row.id}, or noonmark mark r{row.id} handled" in told
+    assert "怎么办：修好原因后" in noonmark("--lang", "zh", "why", f"r{row.id}").out
+
+
+def test_the_time_of_day_of_a_window_is_told_with_its_zone_to_a_reader_of_another(
+    desk: Desk, noonmark: Noonmark
+) -> None:
+    desk.later(9 * HOUR)
+    desk.beat()
+    missed = desk.row(noonmark("run", "digest", "--json").plain["runs"][0]["id"])
+    for words in (("why", f"r{missed.id}"), ("run", "digest", "--dry-run")):
+        (window,) = (line for line in noonmark("--tz", "UTC", *words).out.splitlines() if "18:30-20:00" in line)
+        assert window.endswith("21:00 Asia/Shanghai")
+        (window,) = (line for line in noonmark(*words).out.splitlines() if "18:30-20:00" in line)
+        assert window.endswith(" 21:00")
+    checks = noonmark("--tz", "UTC", "why", f"r{missed.id}", "--json").plain["checks"]
+    assert next(check["seen"] for check in checks if check["name"] == "window") == "21:00"
+
+
+def test_a_time_that_cannot_be_read_is_told_as_it_was_typed(desk: Desk, noonmark: Noonmark) -> None:
+    del desk
+    told = noonmark("history", "--since", "foo").err
+    assert '"foo" is no ISO time' in told
+    assert "fooT00" not in told
+    assert noonmark("history", "--since", "2026-11-26").code == 0
+    assert "--at takes a date, too" in noonmark("--now", "2026-11-26", "jobs").err

@@ -135,6 +135,7 @@ class Epoch:
         return self.released_at is not None or job in (self.released_jobs or {})
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
     """Answer to a claim.

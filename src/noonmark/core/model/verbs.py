@@ -111,6 +111,7 @@ class Taken:
     rules_version: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renewal:
     """A lease to extend: until ``lease`` µs after the store's now."""

@@ -23,6 +23,7 @@ from noonmark.core.model import (
     State,
 )
 from noonmark.core.told import Told, joined, key_told
+from noonmark.explain.check_words import placed, zone_of
 from noonmark.explain.evidence import replay
 from noonmark.explain.find import the_job
 from noonmark.explain.generations import one_before
@@ -197,7 +198,7 @@ def _deeds(here: Session, rule: Job, numbers: list[int], given: dict[str, Any], 
         of_run(
             row,
             given,
-            when=for_text(rule, row.scheduled_for, row.business_date),
+            when=for_text(rule, row.scheduled_for, row.business_date, None),
             by=here.actor,
             **options,
         )
@@ -294,7 +295,11 @@ def _decision_text(here: Session, rule: Job, row: NewOccurrence, decision: Decis
     if decision.event is not Event.START:
         verdict = voice.say("as_things_stand_not", reason=voice.reason(decision.code, decision.detail))
     marks = MARKS if here.unicode else ASCII_MARKS
-    lines = check_lines([(c.name, c.passed, c.wanted, c.seen) for c in decision.checks], here.lang, marks)
+    lines = check_lines(
+        [(c.name, c.passed, c.wanted, placed(c.seen, zone_of(c.name, rule.tz, voice.zone))) for c in decision.checks],
+        here.lang,
+        marks,
+    )
     zone = voice.say("head_zone", zone=voice.zone)
     return joined(
         [here.word("would", job=rule.name, key=key_told(row.job, row.key), verdict=verdict), *lines, Told(f"  {zone}")]

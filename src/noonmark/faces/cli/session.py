@@ -111,7 +111,9 @@ class Session:
     @property
     def actor(self) -> str:
         """Return who acts, for the ledger."""
-        return os.environ.get("NOONMARK_ACTOR") or os.environ.get("USER") or os.environ.get("USERNAME") or "cli"
+        names = (os.environ.get(name) for name in ("NOONMARK_ACTOR", "USER", "USERNAME"))
+        named = next(filter(None, names), "cli")
+        return named.encode("utf-8", "backslashreplace").decode("utf-8")  # who acts is told, whatever the name's bytes
 
     @cached_property
     def memories(self) -> tuple[Path, ...]:

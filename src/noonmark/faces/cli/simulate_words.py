@@ -37,7 +37,7 @@ SIMULATE_WORDS: dict[str, tuple[str, str]] = {
         "noonmark 自身的承诺：未丢失、未重复、未提前。",
     ),
     "simulate_broken": (
-        "{count} of noonmark's own promises were broken: this is our fault, please report it with this seed.",
+        "noonmark's own promises were broken, {count} times: this is our fault, please report it with this seed.",
         "noonmark 自身的承诺有 {count} 处被打破：这是我们的缺陷，请附上种子报告。",
     ),
     "simulate_none_due": ("Nothing of it was due in that time.", "这段时间内没有任何到期的时刻。"),

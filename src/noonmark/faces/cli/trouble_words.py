@@ -218,8 +218,8 @@ TROUBLES: dict[str, tuple[Words, Words]] = {
         ("r{number} 属于 {other}，不属于 {job}", "", "请去掉 {job}，或换一个触发编号"),
     ),
     "bad_time": (
-        ("{option}: {error}", "", "write a time as 2026-11-28T18:30, or a date as 2026-11-28"),
-        ("{option}：{error}", "", "时间请写成 2026-11-28T18:30，日期写成 2026-11-28"),
+        ("{option}: {error}", "", "write a time as 2026-11-28T18:30; --at takes a date, too: 2026-11-28"),
+        ("{option}：{error}", "", "时间请写成 2026-11-28T18:30；--at 也可以只写日期：2026-11-28"),
     ),
     "bad_length": (
         ("{option}: {error}", "", "write a length as 30s, 5m, 2h or 1d"),

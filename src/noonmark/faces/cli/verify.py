@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING
 
 import click
@@ -70,6 +71,13 @@ def _untold(here: Session) -> Untold:
     return untold(here.memories, here.store)
 
 
+def _is_date(text: str) -> bool:
+    try:
+        return bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
 def moment(here: Session, text: str) -> int:
     """Read "24h" as so long ago, anything else as a time (UTC microseconds)."""
     from noonmark.core.durations import parse_duration
@@ -80,6 +88,6 @@ def moment(here: Session, text: str) -> int:
         pass
     try:
         text = text.replace(" ", "T")
-        return times.parse_instant(text if "T" in text else f"{text}T00:00:00", here.zone())
+        return times.parse_instant(f"{text}T00:00:00" if _is_date(text) else text, here.zone())
     except ValueError as error:
         raise problems.Trouble("bad_span", text=text, error=str(error)) from None

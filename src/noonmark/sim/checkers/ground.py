@@ -32,21 +32,20 @@ from noonmark.core.model import (
 )
 from noonmark.sim.checkers.events import Begun, Extended, Judged, Lease, Leased
 from noonmark.sim.checkers.rulebook import Rulebook
-from noonmark.sim.history import Call, Effect
+from noonmark.sim.history import Call
 
 if TYPE_CHECKING:
     from noonmark.sim.world import SimWorld
 
 ASKED_ONCE = frozenset({"add", "take", "settle", "signal", "activate", "act"})
 """Verbs whose first argument is a request id."""
+OFTEN_IDLE = frozenset({"take", "heartbeat", "renew", "prove"})
 EVERYTHING = 1_000_000
 STARTS = frozenset({Event.START, Event.TAKEOVER})
 
 
 class Ground:
     """One world's store, as told."""
-
-    name = "ground"
 
     def __init__(self, world: SimWorld) -> None:
         self._world = world
@@ -76,7 +75,7 @@ class Ground:
         self._asked: dict[tuple[str, str], tuple[Micros, object, int]] = {}
         self._number = 0
 
-    # -- what every checker is ------------------------------------------------------------------------
+    # -- when it reads ------------------------------------------------------------------------
 
     def on_call(self, call: Call) -> None:
         """Read a verb."""
@@ -90,8 +89,9 @@ class Ground:
         if read is not None:
             read(self, call)
 
-    def on_effect(self, effect: Effect) -> None:
-        """Effects are the others' business."""
+    def has_news(self, call: Call) -> bool:
+        """Return False when the verb that was read last changed nothing: of these there are many."""
+        return call.verb not in OFTEN_IDLE or bool(self.changed or self.leased or self.extended or self.is_repeat)
 
     def at_end(self) -> None:
         """Read everything once more."""

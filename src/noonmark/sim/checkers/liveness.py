@@ -48,6 +48,7 @@ class Liveness(Watch):
     """Watches that things go on."""
 
     name = "liveness"
+    hears_silence = True
 
     def __init__(self, world: SimWorld, ground: Ground) -> None:
         super().__init__(world, ground)

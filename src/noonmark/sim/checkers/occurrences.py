@@ -134,7 +134,7 @@ class Occurrences(Watch):
         for moment, found in single.items():
             if moment <= now - FRESH and moment not in expected and moment not in allowed:
                 self._judge_extra(found)
-        self._judge_frontier(name, subject, rows, now)
+        self._judge_frontier(name, subject, rows)
 
     def _judge_keys(self, name: str, rows: Sequence[Occurrence]) -> None:
         """Two moments, or two subjects, are two outcomes, unless the key is about the date alone."""
@@ -188,8 +188,8 @@ class Occurrences(Watch):
                 what = f"{row.state} ({row.verdict}, {row.code})"
                 self.blame("I8", f"r{row.id} of {row.job} at {row.scheduled_for}, which no rule yields, is {what}")
 
-    def _judge_frontier(self, name: str, subject: str, rows: Sequence[Occurrence], now: Micros) -> None:
-        rule = self.ground.rules.now(name)
+    def _judge_frontier(self, name: str, subject: str, rows: Sequence[Occurrence]) -> None:
+        rule, now = self.ground.rules.now(name), self.world.store.now()
         assert rule is not None
         frontiers = [row for row in rows if row.frontier and row.state in OPEN_STATES]
         if rule.job.scope == "each_worker" and self._is_gone(subject):

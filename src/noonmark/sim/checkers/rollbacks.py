@@ -54,6 +54,7 @@ class Rollbacks(Watch):
     """Watches worlds whose store loses what it acknowledged."""
 
     name = "rollbacks"
+    hears_silence = True
 
     def __init__(self, world: SimWorld, ground: Ground) -> None:
         super().__init__(world, ground)

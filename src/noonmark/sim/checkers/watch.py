@@ -27,6 +27,8 @@ class Watch:
     """
 
     name = "watch"
+    hears_silence = False
+    """True for one that is shown calls, too, that changed nothing."""
 
     def __init__(self, world: SimWorld, ground: Ground) -> None:
         self.world = world

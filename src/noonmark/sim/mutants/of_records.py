@@ -10,7 +10,7 @@ from typing import Any
 from noonmark.core.model import Event
 from noonmark.sim import faults as f
 from noonmark.sim.mutants.plant import Anything, Mutant, Needs, Planter, queues
-from noonmark.stores.memory import activating, settling, tables
+from noonmark.stores.memory import activating, alerts, settling, tables
 from noonmark.stores.memory.tables import Tables
 
 
@@ -114,7 +114,7 @@ def _wait_for_nothing(planter: Planter) -> None:
 
 
 def _lose_alerts(planter: Planter) -> None:
-    planter.put(Tables, "alert", lambda *_: None)
+    planter.put(alerts, "write", lambda *_: None)
 
 
 def _record_no_ends(planter: Planter) -> None:

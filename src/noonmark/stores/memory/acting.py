@@ -27,6 +27,7 @@ from noonmark.core.model import (
     State,
 )
 from noonmark.core.wellformed import MARKS
+from noonmark.stores.memory import alerts
 from noonmark.stores.memory.activating import are_frontiers, leave, meet, put
 from noonmark.stores.memory.tables import Tables
 
@@ -61,7 +62,7 @@ def _cancel(tables: Tables, request_id: str, wish: Act, now: Micros) -> Acted:
     ended = _named(tables, wish)
     if ended is not None:
         return Acted(outcome="already_done", ids=(ended.id,), state=ended.state)
-    if wish.key is None:
+    if not wish.key:
         return Acted(outcome="not_found")
     return _hold_unknown_key(tables, request_id, wish, wish.key, now)
 
@@ -71,7 +72,7 @@ def _targets(tables: Tables, wish: Act) -> list[Occurrence]:
     if wish.occurrence_id is not None:
         candidates = [tables.rows[wish.occurrence_id]] if wish.occurrence_id in tables.rows else []
     else:
-        candidates = [row for row in tables.rows.values() if row.key == wish.key]
+        candidates = [row for row in tables.rows.values() if wish.key and row.key == wish.key]
     return [row for row in candidates if next_state(row.state, Event.CANCEL) is not None]
 
 
@@ -128,7 +129,7 @@ def _release(tables: Tables, wish: Act, now: Micros) -> Acted:
         if gone.value is not None:
             tables.set_fact(FactWrite(name=rollback.FACT, value=gone.value, actor=wish.actor), now)
         if gone.is_over:
-            tables.alert(AlertWrite(job="", kind=rollback.ALERT, level=0, code="", clear=True), now)
+            alerts.write(tables, AlertWrite(job="", kind=rollback.ALERT, level=0, code="", clear=True), now)
         return Acted(outcome=gone.outcome)
     row = _named(tables, wish)
     if row is None:
@@ -198,7 +199,7 @@ def _named(tables: Tables, wish: Act) -> Occurrence | None:
 def _end_by(tables: Tables, row: Occurrence, state: State, event: Event, code: str, wish: Act, now: Micros) -> None:
     tables.end(row.id, state, now, **_said(code, wish))
     tables.log(row.id, now, event=event, actor=wish.actor)
-    tables.close_alerts(row.id, now)
+    alerts.close(tables, row.id, now)
 
 
 def _said(code: str, wish: Act) -> dict[str, str]:

@@ -12,6 +12,7 @@ from noonmark.core import former, receipts, rollback
 from noonmark.core.model import AlertWrite, FactWrite, LedgerLine, Micros, changed
 from noonmark.core.model.rollback import LET_RUN, ChainLink, Claim, Epoch, Proof
 from noonmark.ports.rollback import ChainBroken
+from noonmark.stores.memory import alerts
 from noonmark.stores.memory.tables import Tables
 
 SERVING = "memory"
@@ -103,7 +104,7 @@ def _hold(tables: Tables, before: Micros, now: Micros) -> None:
 
 def _say(tables: Tables, epoch: Epoch, worker: str, now: Micros) -> None:
     detail = rollback.alert_detail(epoch)
-    tables.alert(AlertWrite(job="", kind=rollback.ALERT, level=3, code="store_rolled_back", detail=detail), now)
+    alerts.write(tables, AlertWrite(job="", kind=rollback.ALERT, level=3, code="store_rolled_back", detail=detail), now)
     _log(tables, "rollback", "store_rolled_back", detail, worker, now, revision=epoch.number)
 
 
@@ -113,7 +114,7 @@ def _say_former(tables: Tables, judged: receipts.Judged, worker: str, now: Micro
         tables.set_fact(FactWrite(name=former.FACT, value=judged.former, actor=worker), now)
         _log(tables, former.CODE, former.CODE, former.detail(judged.former), worker, now)
     if judged.alert is not None:
-        tables.alert(judged.alert, now)
+        alerts.write(tables, judged.alert, now)
 
 
 def _log(

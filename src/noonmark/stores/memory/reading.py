@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from noonmark.core.model import OPEN_STATES, Fact, JobRow, Micros, Occurrence, Query, State, Story, Tallies
@@ -76,29 +77,36 @@ def occurrences(tables: Tables, query: Query) -> list[Occurrence]:
         candidates = [tables.rows[row_id] for row_id in dict.fromkeys(query.ids) if row_id in tables.rows]
     elif query.open_only:
         candidates = tables.open_rows()
-    found = [row for row in candidates if _matches(row, query)]
+    found = _narrowed(candidates, query)
     if query.after_id is not None:
-        found.sort(key=lambda row: row.id)
+        found.sort(key=attrgetter("id"))
     else:
         found.sort(key=lambda row: (row.scheduled_for, row.id), reverse=not query.oldest_first)
     return found[: query.limit]
 
 
-def _matches(row: Occurrence, query: Query) -> bool:
-    reaches = row.scheduled_for if row.range_until is None else row.range_until
-    return (
-        (not query.ids or row.id in query.ids)
-        and query.job in (None, row.job)
-        and query.subject in (None, row.subject)
-        and query.key in (None, row.key)
-        and query.identity in (None, row.identity)
-        and (query.states is None or row.state in query.states)
-        and (not query.open_only or row.state in OPEN_STATES)
-        and (not query.frontier_only or row.frontier)
-        and (query.scheduled_from is None or reaches >= query.scheduled_from)
-        and (query.scheduled_until is None or row.scheduled_for < query.scheduled_until)
-        and (query.after_id is None or row.id > query.after_id)
-    )
+def _narrowed(rows: Iterable[Occurrence], query: Query) -> list[Occurrence]:
+    """Keep the rows that match; every field that is asked for is one pass, what is not asked for costs nothing."""
+    for name in ("job", "subject", "key", "identity"):
+        wanted = getattr(query, name)
+        if wanted is not None:
+            rows = [row for row in rows if getattr(row, name) == wanted]
+    if query.states is not None:
+        rows = [row for row in rows if row.state in query.states]
+    if query.open_only and query.ids:  # else the candidates are no others
+        rows = [row for row in rows if row.state in OPEN_STATES]
+    if query.frontier_only:
+        rows = [row for row in rows if row.frontier]
+    if query.scheduled_from is not None:
+        since = query.scheduled_from
+        rows = [row for row in rows if (row.scheduled_for if row.range_until is None else row.range_until) >= since]
+    if query.scheduled_until is not None:
+        until = query.scheduled_until
+        rows = [row for row in rows if row.scheduled_for < until]
+    if query.after_id:  # ids begin at 1
+        after = query.after_id
+        rows = [row for row in rows if row.id > after]
+    return list(rows)
 
 
 def story(tables: Tables, row_id: int) -> Story | None:

@@ -6,6 +6,7 @@ from noonmark.core import rollback
 from noonmark.core.lifecycle import CANCEL_WITHIN, effective_event, gives_slot_up, is_end, next_state
 from noonmark.core.model import Event, Micros, NewOccurrence, Occurrence, Settled, Settlement, State, Verdict
 from noonmark.core.wellformed import derives
+from noonmark.stores.memory import alerts
 from noonmark.stores.memory.rows import stamped
 from noonmark.stores.memory.tables import Tables
 from noonmark.stores.memory.taking import begin_run
@@ -49,7 +50,7 @@ def settle(tables: Tables, worker: str, item: Settlement, now: Micros) -> Settle
         tables.set_fact(fact, now)
     for alert in item.alerts:
         if alert.clear or event is item.event:  # a failure that a requested cancel overruled alarms nobody
-            tables.alert(alert, now)
+            alerts.write(tables, alert, now)
     return answer
 
 

@@ -66,7 +66,6 @@ class MemoryStore:
         self._serving = ""
         self._answers: dict[tuple[str, str], tuple[Micros, Any]] = {}
         self._listeners: list[Callable[[], None]] = []
-        self._known_earliest: tuple[int, Micros | None] = (0, None)  # after so many puts
 
     @property
     def url(self) -> str:
@@ -344,24 +343,17 @@ class MemoryStore:
             known = self._answers.get((verb, request_id))
             if known is not None and now - known[0] < KEPT:
                 return cast(Answer, known[1])
-            before = self._earliest()
+            before, _ = self._tables.outlook()
             answer = run(now)
             self._tables.pass_slots_on(now)
             self._answers[(verb, request_id)] = (now, answer)
             self._forget(now)
-            after = self._earliest()
+            after, _ = self._tables.outlook()
             sooner = bool(self._tables.wakes) or (after is not None and (before is None or after < before))
             listeners = list(self._listeners) if sooner else []
         for tell in listeners:
             tell()
         return answer
-
-    def _earliest(self) -> Micros | None:
-        puts, earliest = self._known_earliest
-        if puts != self._tables.puts:  # most takes change nothing
-            earliest = min((row.due_at for row in self._tables.open_rows() if row.due_at is not None), default=None)
-            self._known_earliest = self._tables.puts, earliest
-        return earliest
 
     def _forget(self, now: Micros) -> None:
         """Answers are kept for an hour; dicts keep their order, so the old ones are in front."""

@@ -16,7 +16,6 @@ from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING, is_end
 from noonmark.core.model import (
     Added,
     Alert,
-    AlertWrite,
     Attempt,
     Fact,
     FactWrite,
@@ -34,6 +33,7 @@ from noonmark.core.model import (
 )
 from noonmark.core.model.rollback import Serving, Writer
 from noonmark.ports.archive import Import
+from noonmark.stores.memory import alerts
 from noonmark.stores.memory.rows import made
 
 
@@ -71,6 +71,8 @@ class Tables:
     last_seq: int = 0
     last_id: int = 0
     puts: int = 0  # grows with every row that is kept anew
+    _seen: int = field(default=-1, compare=False)  # after so many puts the outlook was looked up
+    _outlook: tuple[Micros | None, bool] = field(default=(None, False), compare=False)
 
     # -- rows ---------------------------------------------------------------------------------
 
@@ -91,6 +93,15 @@ class Tables:
     def open_rows(self) -> Iterable[Occurrence]:
         """Return every row that is not ended."""
         return [self.rows[row_id] for row_id in self.open_ids]
+
+    def outlook(self) -> tuple[Micros | None, bool]:
+        """Return when the first open row is due, and whether one is for one worker only; most calls change neither."""
+        if self._seen != self.puts:
+            rows = self.open_rows()
+            soonest = min((row.due_at for row in rows if row.due_at is not None), default=None)
+            self._outlook = soonest, any(row.worker for row in rows)
+            self._seen = self.puts
+        return self._outlook
 
     def known(self, new: NewOccurrence) -> Occurrence | None:
         """Return the row that has this identity already."""
@@ -130,7 +141,7 @@ class Tables:
         if row.verdict == Verdict.SKIP_SUPERSEDED:
             row = self.release_key(row)
         if state in YIELDING and escalate.may_be_told(row):
-            self.close_alerts(row_id, now)
+            alerts.close(self, row_id, now)
         return row
 
     def slot_of(self, row_id: int) -> str:
@@ -240,7 +251,7 @@ class Tables:
                 self.change(row.id, due_at=min(row.due_at or now, now))
         self.freed.clear()
 
-    # -- attempts, ledger, alerts -------------------------------------------------------------------
+    # -- attempts, ledger ------------------------------------------------------------------------
 
     def begin_attempt(self, row: Occurrence, now: Micros) -> None:
         """Record that the row's current attempt runs."""
@@ -315,77 +326,6 @@ class Tables:
             code="", detail=detail, checks="[]", worker="", fence=0, revision=job.revision, actor=actor,
         )  # fmt: skip
         self.ledger.setdefault(0, []).append(line)
-
-    def close_alerts(self, row_id: int, now: Micros) -> None:
-        """Close what is open about a row that a person has dealt with."""
-        self.alerts = [
-            self._closed(alert, now) if alert.occurrence_id == row_id and alert.closed_at is None else alert
-            for alert in self.alerts
-        ]
-
-    def _closed(self, alert: Alert, now: Micros) -> Alert:
-        """Return the alert closed; an urgent one goes on to the newest other row of its job that needs a person."""
-        waiting = [
-            row
-            for row in self.rows.values()
-            if alert.level >= escalate.URGENT
-            and (row.job, row.state) == (alert.job, State.FAILED_MANUAL)
-            and row.id != alert.occurrence_id
-            and escalate.kind_of(row.verdict, row.code) == alert.kind
-        ]
-        if not waiting:
-            return changed(alert, updated_at=now, closed_at=now)
-        row = max(waiting, key=lambda row: (row.scheduled_for, row.id))
-        detail = escalate.detail_of_next(row, alert.detail)
-        return changed(alert, code=row.code, detail=detail, occurrence_id=row.id, updated_at=now)
-
-    def alert(self, write: AlertWrite, now: Micros) -> None:
-        """Open, update or close the one open alert of (job, kind); an open one never becomes milder.
-
-        An urgent one is about the occurrence that needs a person: no other closes it, and milder news only count.
-        """
-        index = next(
-            (
-                at
-                for at, alert in enumerate(self.alerts)
-                if alert.job == write.job and alert.kind == write.kind and alert.closed_at is None
-            ),
-            None,
-        )
-        if write.clear:
-            if index is not None and not escalate.is_kept(self.alerts[index], write):
-                self.alerts[index] = self._closed(self.alerts[index], now)
-            return
-        detail = json.dumps(dict(write.detail), ensure_ascii=False)
-        if index is None:
-            self.alerts.append(
-                Alert(
-                    id=max((alert.id for alert in self.alerts), default=0) + 1,
-                    job=write.job,
-                    kind=write.kind,
-                    level=write.level,
-                    code=write.code,
-                    detail=detail,
-                    occurrence_id=write.occurrence_id,
-                    opened_at=now,
-                    updated_at=now,
-                    count=1,
-                )
-            )
-            return
-        old = self.alerts[index]
-        if escalate.is_kept(old, write):
-            self.alerts[index] = changed(old, updated_at=now, count=old.count + 1)
-            return
-        self.alerts[index] = changed(
-            old,
-            level=max(old.level, write.level),
-            code=write.code,
-            detail=detail,
-            occurrence_id=write.occurrence_id,
-            updated_at=now,
-            count=old.count + 1,
-        )
 
 
 def _gives_way(holder: Occurrence, origin: Origin, *, again: bool) -> bool:

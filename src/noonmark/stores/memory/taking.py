@@ -35,6 +35,9 @@ def has_due(tables: Tables, worker: str, limit: int, now: Micros) -> bool:
 
 
 def _due(tables: Tables, worker: str, limit: int, now: Micros) -> list[Occurrence]:
+    soonest, _ = tables.outlook()
+    if soonest is None or soonest > now:
+        return []
     due = [row for row in tables.open_rows() if row.due_at is not None and row.due_at <= now and _is_for(row, worker)]
     due.sort(key=lambda row: (row.due_at, row.id))
     chosen: list[Occurrence] = []
@@ -115,11 +118,10 @@ def begin_run(tables: Tables, row: Occurrence, now: Micros) -> Occurrence:
 
 def _bury_workers(tables: Tables, now: Micros) -> None:
     """Cancel what only a worker that is gone could have taken."""
-    bound = [row for row in tables.open_rows() if row.worker]
-    if not bound:
+    if not tables.outlook()[1]:
         return
     gone = {info.id for info in tables.workers.values() if _gone_at(info) <= now}
-    for row in bound:
+    for row in tables.open_rows():
         if row.worker in gone:
             tables.end_attempt(row.id, "cancelled", now)
             tables.end(row.id, State.CANCELLED, now, code="worker_gone", detail="{}")
@@ -129,6 +131,9 @@ def _bury_workers(tables: Tables, now: Micros) -> None:
 def _next_due(tables: Tables, worker: str, now: Micros) -> Micros | None:
     if tables.wakes:
         return now
+    soonest, is_any_bound = tables.outlook()
+    if not is_any_bound:
+        return soonest
     moments, others = [], set()
     for row in tables.open_rows():
         if row.worker and not _is_for(row, worker):

@@ -53,6 +53,13 @@ def cancelling_by_key_finds_every_open_row(harness: Harness) -> None:
     assert harness.row(elsewhere).state is State.PENDING
 
 
+def cancelling_no_key_at_all_ends_nothing(harness: Harness) -> None:
+    ids = [harness.add_one(replace(harness.caller_row(name, at=60), key="")) for name in ("a", "b")]
+    acted = harness.act("cancel", key="")
+    assert (acted.outcome, acted.ids) == ("not_found", ())
+    assert [harness.row(row_id).state for row_id in ids] == [State.PENDING, State.PENDING]
+
+
 def cancelling_an_unknown_key_holds_it(harness: Harness) -> None:
     acted = harness.act("cancel", key="order:7", at=5)
     assert (acted.outcome, acted.state) == ("done", State.CANCELLED)
