@@ -16,8 +16,11 @@ RETRY = (
     "修好原因后：noonmark retry RUN；或 noonmark mark RUN handled --reason 原因",
 )
 CHECK = (
-    "Check whether the outside effect happened, then: noonmark mark RUN done --reason WHY, or noonmark retry RUN",
-    "先核实外部副作用是否已发生，再执行 noonmark mark RUN done --reason 原因，或 noonmark retry RUN",
+    (
+        "Check whether the outside effect happened: if it did, noonmark mark RUN done --reason WHY; if not, "
+        "noonmark retry RUN, which causes it again"
+    ),
+    "先核实外部副作用是否已发生：若已发生，noonmark mark RUN done --reason 原因；若没有，noonmark retry RUN，会再次执行它",
 )
 
 ENDED: tuple[Reason, ...] = (

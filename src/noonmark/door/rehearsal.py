@@ -29,7 +29,7 @@ def rehearsal_context(job: str, function: Callable[..., Any], params: Mapping[st
     )  # fmt: skip
 
     def answer(op: str, args: tuple[Any, ...]) -> Any:  # noqa: ARG001 - what a journal that forgets says
-        return {"step": {}, "intent": {}, "done": {}, "effects": {}} if op == "recall" else True
+        return {"step": {}, "intent": {}, "answered": {}, "done": {}} if op == "recall" else True
 
     async def answer_later(op: str, args: tuple[Any, ...]) -> Any:
         return answer(op, args)

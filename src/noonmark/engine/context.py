@@ -169,9 +169,13 @@ class _Abilities:
             if not value:
                 raise EffectUnknown(f"the effect {key!r} was begun by an earlier attempt, and check() did not find it")
         else:
-            yield from self._write("intent", key, "null")
-            memory["intent"][key] = "null"
-            value = yield Call(fn)
+            value = None
+            if check is not None and key in memory["answered"]:  # it may have come about since a person looked
+                value = yield Call(check)
+            if not value:
+                yield from self._write("intent", key, "null")
+                memory["intent"][key] = "null"
+                value = yield Call(fn)
         reach(Point.STEP_DONE)
         text = _stored(f"once {key!r}", value)
         yield from self._write("done", key, text)
@@ -239,7 +243,8 @@ class Context(_Abilities):
         left behind, and becomes the result.
 
         Raises:
-            EffectUnknown: begun earlier, and there is no ``check`` or it found nothing: a person decides.
+            EffectUnknown: begun earlier, and there is no ``check`` or it found nothing: a person decides.  Where he says
+                ``noonmark retry``, ``fn`` is called once more, unless ``check`` finds the effect by then.
             LeaseLost: the run lost its lease.
         """
         return await self._drive(self._once(key, fn, check))

@@ -27,6 +27,7 @@ class Run:
 
     __slots__ = (
         "abandoned",
+        "answers",
         "asked",
         "effects",
         "fence",
@@ -68,6 +69,7 @@ class Run:
         self.lost = False  # read by the job through ctx.lost, from its own thread
         self.saw_stop = False  # the job itself noticed: what it returns after that is no success
         self.effects = False  # set by the job: an automatic retry is no longer safe
+        self.answers = 0  # so often a person had answered for effects of it whose outcome nobody knew
         self.settled = False
         self.abandoned = False
         self.foreign = False  # another store lies there since: its rows have the same numbers and are other rows

@@ -82,6 +82,15 @@ def test_retry_takes_a_failed_one_back_and_refuses_others(evening: Desk, noonmar
     assert noonmark("retry", "soon").code == 2
 
 
+def test_a_retry_says_that_an_effect_that_nobody_knew_of_is_caused_again(evening: Desk, noonmark: Noonmark) -> None:
+    row = evening.finish(evening.look(), Event.FAIL_MANUAL, code="effect_unknown")
+    asked = noonmark("why", f"r{row.id}").out
+    assert (
+        f"if it did, noonmark mark r{row.id} done --reason WHY; if not, noonmark retry r{row.id}, which causes" in asked
+    )
+    assert "is caused again" in noonmark("retry", f"r{row.id}").err
+
+
 def test_cancel_ends_what_waits_asks_what_runs_and_leaves_what_is_done(evening: Desk, noonmark: Noonmark) -> None:
     row = evening.look()
     asked = noonmark("cancel", str(row.id), "--reason", "not today")

@@ -22,16 +22,20 @@ def retry(ctx: click.Context, occurrence: str, reason: str) -> int:
     """Try an occurrence (123 or r123) that needs a person again: same key, steps kept, attempts fresh.
 
     Today's window binds it: where it is over as things stand, so that no try would be made, the exit code is 3.
+    Where nobody knew whether an outside effect happened (ctx.once), it is caused again: look before.
     """
     number = number_of(occurrence)
     with session(ctx) as here:
         must_exist(here, number)
         _refuse_known(here, number)
+        is_answer = here.store.occurrences(Query(ids=(number,)))[0].code == "effect_unknown"
         act = Act(kind="retry", actor=here.actor, reason=reason, occurrence_id=number)
         answer = carried_out(here, act)
         found = _standing(here, number) if answer.outcome == "done" else None
         said = found.plain() if found is not None else None
         code = answered(here, act, answer, done="is_due_again", what=f"r{number}", as_things_stand=said)
+        if is_answer and answer.outcome == "done":
+            here.remark(here.word("retry_causes"))
         if found is not None:
             remark_standing(here, found)
         return problems.REFUSED if found is not None and found.ends else code

@@ -140,6 +140,10 @@ WORDS: dict[str, tuple[str, str]] = {
         'To run it again on purpose: --again --reason "…"',
         "若确需再跑一次：--again --reason “…”",
     ),
+    "retry_causes": (
+        "What it had begun outside, and nobody knew the outcome of, is caused again.",
+        "它在外部已开始、结果不明的动作会再次执行。",
+    ),
     "run_outside": (
         'To run it although the window is over: --again --override window --reason "…"',
         "若要不受时间窗限制运行：--again --override window --reason “…”",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from noonmark.engine.journal import intended
 from noonmark.sim.checkers.ground import Ground
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Effect
@@ -55,7 +56,12 @@ class Steps(Watch):
         self.prove("once-effects")
         run = f"r{effect.occurrence_id} of {effect.job}"
         self._once[(effect.occurrence_id, name)] += 1
-        if self._once[(effect.occurrence_id, name)] > 1:
+        intents = [
+            noted
+            for number, kind, noted in self.ground.ever_noted
+            if number == effect.occurrence_id and kind == "intent" and intended(noted)[0] == name
+        ]  # more than one where a person answered for an effect that nobody knew of: it may be caused once more
+        if self._once[(effect.occurrence_id, name)] > max(1, len(intents)):
             self.blame("I9", f"{run} caused {name} twice")
         if (effect.occurrence_id, "intent", name) not in self.ground.ever_noted:
             self.blame("I9", f"{run} caused {name} without an intent on record")
