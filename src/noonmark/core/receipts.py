@@ -58,7 +58,8 @@ def _digest(*parts: str) -> str:
 class Known:
     """What the store has about a claim: the writer's head, the link at the receipt's number, the heartbeat, the facts.
 
-    ``link`` and ``beat`` None: not kept.  ``as_of`` is the latest heartbeat of anybody.  ``earlier``: where the writer is
+    ``link`` and ``beat`` None: not kept.  ``as_of`` is the latest heartbeat of anybody, wanted only where ``serving`` is not
+    of the server that is asked.  ``earlier``: where the writer is
     gone as a whole, the latest moment in the store that lies before its last word (``latest_before``).  ``former`` None:
     nobody has told this store of one before it; False: a person took that away, and the alert may be open still.
     """

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
@@ -40,6 +40,7 @@ from noonmark.engine.passing import moved_on, next_frontier
 from noonmark.ports.store import Store
 
 BATCH = 500
+PAGE = 10_000
 _T = TypeVar("_T")
 _ROUNDS = 5
 _TOLD = 20
@@ -200,9 +201,12 @@ def raise_frontiers(store: Store, jobs: Sequence[tuple[Job, JobRow]], *, worker:
 
 
 def _missing(store: Store, job: Job, row: JobRow, worker: str) -> Activation | None:
-    open_rows = store.occurrences(Query(job=job.name, frontier_only=True, open_only=True, limit=10_000))
     # A worker's row of an older revision is no frontier of this one: it meets this one when its successor is raised.
-    there = {(found.subject, found.worker) for found in open_rows if not found.worker or found.revision >= row.revision}
+    there = {
+        (found.subject, found.worker)
+        for found in _frontiers(store, job.name)
+        if not found.worker or found.revision >= row.revision
+    }
     lacking = [each for each in _frontiers_of(job, worker) if each not in there]
     frontiers: list[NewOccurrence] = []
     for subject, own in lacking:
@@ -279,8 +283,17 @@ def _own(store: Store, job: Job, row: JobRow | None) -> list[Occurrence]:
     """Return the frontiers that single workers have of a job, where its rule is or was one for each worker."""
     if row is None or (job.scope != "each_worker" and EACH_WORKER not in row.rule):
         return []
-    found = store.occurrences(Query(job=job.name, frontier_only=True, open_only=True, limit=10_000))
-    return [each for each in found if each.worker]
+    return [each for each in _frontiers(store, job.name) if each.worker]
+
+
+def _frontiers(store: Store, name: str) -> Iterator[Occurrence]:
+    """Yield every open frontier of a job: it may have a hundred thousand subjects."""
+    query = Query(job=name, frontier_only=True, open_only=True, after_id=0, limit=PAGE)
+    while page := store.occurrences(query):
+        yield from page
+        if len(page) < PAGE:
+            return
+        query = replace(query, after_id=page[-1].id)
 
 
 def _superseded(row: Occurrence, revision: int) -> Passed:

@@ -128,7 +128,14 @@ def of_flag(fact: Fact) -> Deed:
 
 
 def of_run(
-    row: Occurrence, params: Mapping[str, Any], *, when: str, by: str, reason: str = "", again: bool = False
+    row: Occurrence,
+    params: Mapping[str, Any],
+    *,
+    when: str,
+    by: str,
+    reason: str = "",
+    again: bool = False,
+    overrides: Sequence[str] = (),
 ) -> Deed:
     """Return the deed of asking for a run by hand; ``when`` is what a person writes after ``--for``, "" = nothing."""
     words = ["run", row.job]
@@ -136,6 +143,8 @@ def of_run(
     for name, value in params.items():
         words += ["--param", f"{name}={value if _is_plain(value) else _shown(value)}"]
     words += ["--again"] if again else []
+    for what in overrides:
+        words += ["--override", what]
     words += ["--reason", reason] if reason else []
     return of_row(Deed(kind="run", by=by, words=tuple(words)), row)
 

@@ -81,9 +81,7 @@ class Recorder:
             return
         try:
             await self._gate.call(_write_down_late, self._store, self._worker, runs)
-        except (StoreUnusable, GateClosed):
-            raise
-        except Exception:  # what it explains has happened all the same
+        except Exception:  # what it explains is on record all the same, and whoever asks next meets the same store
             _LOG.warning("%d late successes could not be written down", len(runs), exc_info=True)
 
     def _outcome(self, finish: Finish, clocked: Clocked) -> Settlement | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import cast
@@ -34,6 +35,8 @@ WAITS: Micros = MINUTE
 """Work that has been due for longer while nobody is awake is told as what must be mended."""
 DRIVERS = ("apsw", "psycopg", "redis", "hiredis", "aetcd", "kazoo")
 _SHOWN = 5
+FRONTIERS_AT_ONCE = 100_000
+"""Open frontiers that are read together, to learn of most series that they go on."""
 
 _DURABILITY = {
     Capability.DURABLE_FAILOVER: Finding(
@@ -334,7 +337,8 @@ def _rules(store: Store, rows: Sequence[JobRow], workers: Sequence[WorkerInfo]) 
             remedy="Upgrade noonmark here, or register those jobs again.",
             detail={"jobs": names},
         )
-    frontiers = {row.job for row in store.occurrences(Query(open_only=True, frontier_only=True, limit=100_000))}
+    goes_on = Query(open_only=True, frontier_only=True, limit=FRONTIERS_AT_ONCE)
+    frontiers = {row.job for row in store.occurrences(goes_on)}
     stopped = [
         name
         for name, job in jobs.items()
@@ -342,6 +346,7 @@ def _rules(store: Store, rows: Sequence[JobRow], workers: Sequence[WorkerInfo]) 
         and isinstance(job.trigger, (Cron, Every))
         and job.scope == "cluster"
         and name not in frontiers
+        and not store.occurrences(replace(goes_on, job=name, limit=1))  # there may be more than were read
     ]
     if stopped:
         names = _names(stopped)

@@ -1,7 +1,7 @@
 """What of a job still needs a person, although something newer of it went well.
 
-Promise: an alert closes with the next success of its job, but what it was raised for is not forgotten: it is told
-wherever the job is asked about, until a person marks, retries or cancels it.  Rule of the file: reads and words.
+Promise: an alert is about one occurrence, but no other that needs a person is forgotten: it is told wherever the job is
+asked about, until a person marks, retries or cancels it.  Rule of the file: reads and words.
 """
 
 from __future__ import annotations

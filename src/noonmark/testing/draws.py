@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from noonmark.core import releasing, rollback
@@ -34,6 +34,7 @@ JOBS, WORKERS, KEYS = ("job", "other"), ("w1", "w2", "w3"), ("k1", "k2", "k3")
 FLAGS = ("flag:a", "flag:b", "success:job::2026-11-28")
 SLOTS = ("", "slot:job:", "slot:other:")
 LATE = (-60, -5, 0, 0, 5, 30, 90)  # seconds from now
+ABOUT_ITS_ROW = 1  # stands for the number that a row has, in whichever store
 A_PERSONS = frozenset({Event.RETRY, Event.RELEASE, Event.MARK_DONE, Event.MARK_SKIP, Event.MARK_HANDLED, Event.REOPEN})
 
 
@@ -127,6 +128,21 @@ def _draw_moments(
     return tuple(adds)
 
 
+def failing(row: Occurrence) -> dict[str, Any]:
+    """Return what leaves a row to a person, with the alert that says so."""
+    is_run = row.state is State.RUNNING
+    alert = AlertWrite(
+        job=row.job, kind="failing" if is_run else "missed", level=3, code="x", occurrence_id=ABOUT_ITS_ROW
+    )
+    event, verdict = (Event.FAIL_MANUAL, "should_run") if is_run else (Event.MISS, "skip_window")
+    return {"event": event, "verdict": verdict, "alerts": (alert,), "detail": '{"error": "x"}'}
+
+
+def of_row(alert: AlertWrite, row_id: int) -> AlertWrite:
+    """Return a drawn alert as it is about the row of one store."""
+    return alert if alert.occurrence_id is None else replace(alert, occurrence_id=row_id)
+
+
 def held_until(due_at: Micros) -> dict[str, Any]:
     """Return what a look says that holds a row for a rollback."""
     return {"event": Event.PARK, "due_at": due_at, "code": "held_rollback", "verdict": "skip_lease"}
@@ -148,14 +164,26 @@ def draw_outcome(dice: random.Random, now: Micros, store: Store, row: Occurrence
     versions: dict[str, int] = {name: store.facts([name])[name].version for name in seen}
     if versions and dice.randint(0, 3) == 0:
         versions[seen[0]] += 1
-    verdicts = {Event.SKIP: ("skip_guard", "skip_duplicated", "skip_superseded"), Event.PARK: ("skip_dep",)}
+    verdicts = {
+        Event.SKIP: ("skip_guard", "skip_duplicated", "skip_superseded"),
+        Event.PARK: ("skip_dep",),
+        Event.MISS: ("skip_window",),
+    }
     adds = [draw_row(dice, now, store)] if dice.choice((False, False, True)) else []
     if dice.choice((True, False)):
         frontier = {"job": row.job, "subject": row.subject, "worker": row.worker, "frontier": True}
         adds.append(
             draw_row(dice, now, store, later=True, **frontier) if row.job in JOBS else draw_row(dice, now, store)
         )
-    alert = AlertWrite(job=row.job, kind="failing", level=dice.randint(1, 3), code="x", clear=event is Event.SUCCEED)
+    alert = AlertWrite(
+        job=row.job,
+        kind="missed" if event is Event.MISS else dice.choice(("failing", "failing", "missed")),
+        level=3 if event in (Event.MISS, Event.FAIL_MANUAL) else dice.randint(1, 3),
+        code="x",
+        detail={"owner": 'ada "of" \\'},
+        occurrence_id=dice.choice((ABOUT_ITS_ROW, ABOUT_ITS_ROW, ABOUT_ITS_ROW, None)),
+        clear=event is Event.SUCCEED,
+    )
     return {
         "event": event,
         "due_at": now + SECOND * dice.choice((0, 5, 30)),

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -148,21 +148,18 @@ class Lockstep(RuleBasedStateMachine):
                 if fences not in known:
                     known.append(fences)
 
-    @rule(dice=DICE, worker=st.sampled_from(WORKERS))
-    def settle_held(self, dice: random.Random, worker: str) -> None:
-        """Settle leases that are held, with outcomes that fit the state more often than not."""
+    @rule(dice=DICE, worker=st.sampled_from(WORKERS), fails=st.sampled_from((False, False, True)))
+    def settle_held(self, dice: random.Random, worker: str, fails: bool = False) -> None:
+        """Settle leases that are held, with outcomes that fit more often than not, or so that all of them need a person."""
         held = sorted(spot for spot, row in self.twins[0].rows.items() if row.holder and row.state in OPEN_STATES)
         if not held:
             self._take(worker, 10, JOBS)
             return
-        spots = dice.sample(held, min(len(held), dice.randint(1, 3)))
-        self._settle(
-            worker,
-            [
-                (spot, None, draw_outcome(dice, self.now, self.twins[0].store, self.twins[0].rows[spot]))
-                for spot in spots
-            ],
-        )
+        model = self.twins[0]
+        spots = held if fails else dice.sample(held, min(len(held), dice.randint(1, 3)))
+        outcomes = [(spot, None, draw_outcome(dice, self.now, model.store, model.rows[spot])) for spot in spots]
+        worse = [(spot, None, said | draws.failing(model.rows[spot])) for spot, _, said in outcomes]
+        self._settle(worker, worse if fails else outcomes)
 
     @rule(dice=DICE, worker=st.sampled_from(WORKERS))
     def settle_with_an_old_fence(self, dice: random.Random, worker: str) -> None:
@@ -375,14 +372,15 @@ class Lockstep(RuleBasedStateMachine):
             self.clock.advance(max(0, min(due) - self.now) + dice.choice((0, 1, 40)) * SECOND)
         return draw_leaving(dice, self.now, self.twins, job, is_step=is_step)
 
-    def _settle(self, worker: str, outcomes: list[tuple[Spot, tuple[int, int] | None, dict[str, Any]]]) -> None:
+    def _settle(self, worker: str, outcomes: Sequence[tuple[Spot, tuple[int, int] | None, dict[str, Any]]]) -> None:
         request = self._request()
         leases = [[(twin.rows[spot].id, twin.rows[spot].fence) for spot, _, _ in outcomes] for twin in self.twins]
 
         def items(twin: Twin) -> Iterable[Settlement]:
             side = self.twins.index(twin)
             for (row_id, fence), (_, old, outcome) in zip(leases[side], outcomes, strict=True):
-                yield Settlement(occurrence_id=row_id, fence=fence if old is None else old[side], **outcome)
+                said = outcome | {"alerts": tuple(draws.of_row(each, row_id) for each in outcome.get("alerts", ()))}
+                yield Settlement(occurrence_id=row_id, fence=fence if old is None else old[side], **said)
 
         self._both(lambda twin: twin.store.settle(request, worker, list(items(twin)), at=self.now))
 

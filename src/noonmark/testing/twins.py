@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
-from noonmark.core.model import LedgerLine, Occurrence, Query
+from noonmark.core.model import Alert, LedgerLine, Occurrence, Query
 from noonmark.core.model.rollback import Claim, Receipt
 from noonmark.ports.store import Store
 
@@ -103,13 +103,23 @@ def counts_of(twin: Twin) -> Any:
     """Return what two stores must count alike."""
     tallies = twin.store.tallies(revisions=True)
     by_state = {str(state): count for state, count in tallies.by_state.items() if count}
-    alerts = sorted((alert.job, alert.kind, alert.level, alert.count) for alert in tallies.open_alerts)
+    alerts = sorted(_alert(twin, alert) for alert in tallies.open_alerts)
     revisions = [(job.name, job.revision, job.digest, job.rule, job.effective_at) for job in tallies.revisions]
     acts = [(line.event, line.job, line.actor, line.detail, line.at, line.revision) for line in tallies.acts]
     return (
         tallies.now, by_state, tallies.due_now, tallies.delayed, tallies.waiting, tallies.earliest_due,
         tallies.stale_refused, tallies.duplicates_refused, alerts, revisions, acts,
     )  # fmt: skip
+
+
+def _alert(twin: Twin, alert: Alert) -> Any:
+    """Return what two stores must say alike of an alert: about which row, and in which words."""
+    detail = json.loads(alert.detail)
+    if "run" in detail:
+        detail["run"] = twin.spots.get(int(detail["run"][1:]))
+    about = twin.spots.get(alert.occurrence_id or 0)
+    said = (alert.level, alert.count, alert.code, alert.opened_at, alert.updated_at)
+    return (alert.job, alert.kind, *said, str(about), str(sorted(detail.items())))
 
 
 def facts_of(twin: Twin, names: Sequence[str], *, versioned: Sequence[str]) -> Any:

@@ -14,7 +14,9 @@ from calling import Answer, Noonmark
 from desk import Desk
 from machine import Machine
 
-from noonmark.core.model import DAY, HOUR, SECOND, Event, Job, Manual, Query, State
+from noonmark.core.model import DAY, HOUR, SECOND, Event, Job, Manual, Query, State, Window
+from noonmark.faces.cli.problems import Trouble
+from noonmark.faces.cli.session import Session
 from noonmark.testing.builders import make_caller_row, make_end, make_start
 
 MAIL = Job(name="mail", trigger=Manual(), key="mail:{order_id}", reason="Customers wait.")
@@ -232,6 +234,40 @@ def test_the_row_of_a_retry_that_waits_again_needs_none(noonmark: Noonmark, back
     back.machine.desk.later(HOUR)
     typed(noonmark, f"mark r{back.failed} done --reason x")
     assert commands(noonmark) == []
+
+
+def test_a_run_that_passed_over_its_window_is_told_with_the_override_and_the_reason_as_it_was_typed(
+    noonmark: Noonmark, back: Back
+) -> None:
+    back.machine.desk.register(replace(MAIL, window=Window(start="03:00", end="03:01")))
+    back._tables = copy.deepcopy(back.store._tables)
+    typed(noonmark, "run mail --param order_id=7 --override window --reason 'asked by phone'")
+    back.go()
+    (told,) = commands(noonmark)
+    assert told.endswith(" --override window --reason 'asked by phone'")
+    typed(noonmark, told)
+    assert commands(noonmark) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["pause digest --reason x", "signal corpus", "run mail --param order_id=7", "rules apply {rules}"]
+)
+def test_what_was_done_is_written_down_although_nobody_reads_the_answer(
+    noonmark: Noonmark, back: Back, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    rules = tmp_path / "noonmark.yaml"
+    rules.write_text(
+        "version: 1\njobs:\n  tidy: {schedule: {manual: true}, command: [echo], reason: r}\n", encoding="utf-8"
+    )
+
+    def unread(*_: object) -> None:
+        raise Trouble("no_id", text="the reader is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "emit", unread)
+        assert noonmark(*line.format(rules=rules).split()).code != 0
+    back.go()
+    assert len(commands(noonmark)) == 1
 
 
 def test_a_moment_that_was_asked_for_is_the_same_one_typed_again_in_another_zone(

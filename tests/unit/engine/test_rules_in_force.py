@@ -29,8 +29,10 @@ from noonmark.core.model import (
 from noonmark.core.model.rollback import Claim, Epoch
 from noonmark.core.times import parse_instant
 from noonmark.engine import rules
-from noonmark.engine.activate import declare
+from noonmark.engine.activate import declare, raise_frontiers
+from noonmark.stores.memory import MemoryStore
 from noonmark.testing.builders import make_job
+from noonmark.testing.clock import VirtualClock
 from noonmark.testing.world import World
 
 MakeWorld = Callable[..., World]
@@ -379,3 +381,11 @@ def test_a_row_goes_on_soon_to_the_worker_that_has_its_function(make_world: Make
         assert row.started_at is not None
         assert row.started_at - moment < 3 * SECOND
     assert {effect.replica for effect in world.effects} == {1}
+
+
+def test_of_a_job_with_very_many_subjects_no_frontier_is_taken_for_missing() -> None:
+    store = MemoryStore(VirtualClock())
+    many = {"tenant": tuple(f"t{number}" for number in range(10_020))}
+    job = make_job("tick", trigger=Every(period=HOUR), key="tick:{subject}:{scheduled_for}", each=many)
+    (row,) = declare(store, [job], actor="ada")
+    assert raise_frontiers(store, [(job, row)], worker="w1", actor="w1") == 0

@@ -10,6 +10,7 @@ from desk import DIGEST, Desk
 
 from noonmark.core.model import DAY, SECOND, Act
 from noonmark.core.times import tzdata_version
+from noonmark.explain import doctor
 from noonmark.explain.doctor import examine, of_this_machine, promises
 from noonmark.faces.cli.doctor_words import IN_CHINESE
 from noonmark.ports.doctor import Finding, raise_if_refused
@@ -114,6 +115,12 @@ def test_a_schedule_without_a_next_moment_is_told(desk: Desk) -> None:
     bare = make_activation("lone", rule=rule_text(job), digest=digest(job), effective_at=now)
     desk.store.activate("r", [bare], actor="ada", at=now)
     assert "lone" in found(desk)["rules_without_next"].sentence
+
+
+def test_a_schedule_is_not_told_for_want_of_reading_all(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.register(make_job("second", trigger=DIGEST.trigger))
+    monkeypatch.setattr(doctor, "FRONTIERS_AT_ONCE", 1)
+    assert "rules_without_next" not in found(desk)
 
 
 def test_declared_rules_are_compared_with_those_in_force(desk: Desk) -> None:

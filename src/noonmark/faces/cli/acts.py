@@ -47,8 +47,8 @@ def answered(here: Session, act: Act, answer: Acted, *, done: str, what: str, **
         "state": answer.state.value if answer.state is not None else None,
         **more,
     }
+    here.remember(lambda: _deeds(here, act, answer))  # first: the answer may find no reader
     here.emit(plain, lambda: _said(here, act, answer, done, what))
-    here.remember(lambda: _deeds(here, act, answer))
     return problems.OK if answer.outcome in ("done", "requested") else problems.REFUSED
 
 

@@ -106,6 +106,8 @@ def _apply(here: Session, loaded: Loaded, path: Path) -> int:
     before = {row.name: row for row in here.store.jobs([job.name for job in loaded.jobs])}
     after = {row.name: row for row in register(here, loaded.jobs)}
     lines = [_changed(job, before.get(job.name), after[job.name]) for job in loaded.jobs if job.name in after]
+    changed = {name for name, change, _ in lines if change != "unchanged"}
+    here.remember(lambda: [of_rule(after[name], str(path), by=here.actor) for name in sorted(changed)])
     plain = {
         "v": 1,
         "jobs": [{"job": name, "change": change, "revision": revision} for name, change, revision in lines],
@@ -124,8 +126,6 @@ def _apply(here: Session, loaded: Loaded, path: Path) -> int:
     for job in loaded.jobs:
         if last := over_since(job, here.now):
             here.remark(here.word("rule_is_over", job=job.name, last=last))
-    changed = {name for name, change, _ in lines if change != "unchanged"}
-    here.remember(lambda: [of_rule(after[name], str(path), by=here.actor) for name in sorted(changed)])
     if any(not (job.command or job.run) for job in loaded.jobs):
         here.remark(here.word("needs_function"))
     return problems.OK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -95,17 +96,17 @@ def run(
         rule = readable(here, job_row)
         checked = check_params(here, rule, given, app, rules)
         when = Meant() if asked is None else _meant(here, rule, asked)
+        note = reason
         if overrides and rule.window is not None:
             overridden = here.word("outside_window")
-            reason = f"{overridden}: {reason}"
-        rows = _rows(here, rule, job_row, when, given, again=again, reason=reason, ignore_window="window" in overrides)
+            note = f"{overridden}: {reason}"
+        rows = _rows(here, rule, job_row, when, given, again=again, reason=note, ignore_window="window" in overrides)
         if not checked:
             remark_unchecked(here, rule, given)
         if dry_run:
             return _dry(here, rule, job_row, rows, again=again)
-        code, numbers = _ask(here, rule, job_row, rows)
-        here.remember(lambda: _deeds(here, rule, numbers[:1], given, again=again, reason=reason))
-        return code
+        options = {"again": again, "reason": reason, "overrides": overrides}
+        return _ask(here, rule, job_row, rows, lambda new: _deeds(here, rule, new[:1], given, **options))
 
 
 def _meant(here: Session, rule: Job, text: str) -> Meant:
@@ -188,9 +189,7 @@ def _dry(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], *
     return problems.OK if plain["would_run"] else problems.REFUSED
 
 
-def _deeds(
-    here: Session, rule: Job, numbers: list[int], given: dict[str, Any], *, again: bool, reason: str
-) -> list[Deed]:
+def _deeds(here: Session, rule: Job, numbers: list[int], given: dict[str, Any], **options: Any) -> list[Deed]:
     """What was asked for, as the moment that it was: typed again tomorrow it must not mean tomorrow's."""
     from noonmark.engine.deeds import of_run
 
@@ -201,17 +200,19 @@ def _deeds(
             given,
             when=for_text(rule, row.scheduled_for, row.business_date, None),
             by=here.actor,
-            reason=reason,
-            again=again,
+            **options,
         )
         for row in rows
     ]
 
 
-def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -> tuple[int, list[int]]:
-    """Ask for the rows and say what was answered; return the exit code and the numbers of those that are new."""
+def _ask(
+    here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence], deeds: Callable[[list[int]], list[Deed]]
+) -> int:
+    """Ask for the rows and say what was answered; ``deeds`` says how those that are new are to be remembered."""
     zone = here.zone(rule.tz)  # refused, if it is none, before anything is done
     added = here.store.add(here.request_id(), rows)
+    here.remember(lambda: deeds([answer.id for answer in added if answer.outcome == "added"]))
     stand: list[Standing | None] = [
         standing(here, rule, job_row, as_occurrence(row, number=answer.id, claimed=True))
         if answer.outcome == "added"
@@ -235,10 +236,9 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
         ],
     }
     here.emit(plain, lambda: joined(_answer_text(here, rule, r, a) for r, a in zip(rows, added, strict=True)))
-    new = [answer.id for answer in added if answer.outcome == "added"]
     if None in stand:
         _remark_refused(here, added)
-        return problems.REFUSED, new
+        return problems.REFUSED
     _remark_over(here, rule, added)
     asked = [found for found in stand if found is not None]
     for found in asked:
@@ -246,7 +246,7 @@ def _ask(here: Session, rule: Job, job_row: JobRow, rows: list[NewOccurrence]) -
     if any(found.ends and found.code == "window_closed" for found in asked):
         here.remark(here.word("run_outside"))
     here.remark(f"noonmark why r{added[0].id}")
-    return (problems.REFUSED if any(found.ends for found in asked) else problems.OK), new
+    return problems.REFUSED if any(found.ends for found in asked) else problems.OK
 
 
 def _remark_over(here: Session, rule: Job, added: list[Added]) -> None:

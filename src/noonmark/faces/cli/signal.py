@@ -42,6 +42,6 @@ def signal(ctx: click.Context, name: str, clear: bool, value: str | None) -> int
         versions = here.store.signal(here.request_id(), [Fact(name=fact, value=wanted, actor=here.actor)])
         state = here.word("flag_cleared" if clear else "flag_set")
         plain = {"v": 1, "flag": name, "set": not clear, "value": wanted, "version": versions[0]}
-        here.emit(plain, lambda: here.word("signalled", flag=name, state=state, version=versions[0]))
         here.remember(lambda: [of_flag(Fact(name=fact, value=wanted, actor=here.actor))])
+        here.emit(plain, lambda: here.word("signalled", flag=name, state=state, version=versions[0]))
     return problems.OK

@@ -36,8 +36,10 @@ _COLUMNS = "id, worker, seq, hash, at, epoch, blind, proved_at, proved_for"
 _HEAD = f"SELECT {_COLUMNS} FROM ~writer WHERE id = $1::text FOR UPDATE"
 _LINK = "SELECT hash FROM ~link WHERE writer = $1::text AND slot = $2::integer AND seq = $3::bigint"
 _BEAT = "SELECT seen_at FROM ~worker WHERE id = $1::text"
+# Who was heard of last counts only where another server serves; there is a row of every process ever started.
 _REST = (
-    f"SELECT {_IDENTITY}, (SELECT coalesce(max(seen_at), 0) FROM ~worker),"
+    f"SELECT {_IDENTITY}, CASE WHEN (SELECT value::json ->> 'identity' FROM ~meta WHERE name = 'serving') = {_IDENTITY}"
+    " THEN 0 ELSE (SELECT coalesce(max(seen_at), 0) FROM ~worker) END::bigint,"
     " (SELECT value FROM ~meta WHERE name = 'serving'), (SELECT value FROM ~meta WHERE name = 'store_id')"
 )
 _EARLIER = (

@@ -67,7 +67,7 @@ def linked(tx: Transaction, link: ChainLink | None, work: Callable[[], Answer]) 
 
 def prove(tx: Transaction, store: str, identity: str, claim: Claim) -> Proof:
     """Judge a claim and act on it."""
-    judged = receipts.judge(claim, _known(tx.connection, store, claim), identity, tx.now)
+    judged = receipts.judge(claim, _known(tx.connection, store, identity, claim), identity, tx.now)
     tx.execute("INSERT OR REPLACE INTO writer VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(judged.writer))
     tx.execute("INSERT OR REPLACE INTO meta VALUES ('serving', ?)", (json.dumps(asdict(judged.serving)),))
     tx.execute(_PRUNE, (tx.now - RINGS_KEPT,))
@@ -88,7 +88,7 @@ def prove(tx: Transaction, store: str, identity: str, claim: Claim) -> Proof:
     )
 
 
-def _known(connection: Reads, store: str, claim: Claim) -> receipts.Known:
+def _known(connection: Reads, store: str, identity: str, claim: Claim) -> receipts.Known:
     receipt = claim.receipt
     head = connection.execute(f"{_HEAD} WHERE id = ?", (claim.writer,)).fetchone()
     link = beat = None
@@ -99,15 +99,20 @@ def _known(connection: Reads, store: str, claim: Claim) -> receipts.Known:
         wanted = (claim.writer, receipt.seq % receipts.LINKS_KEPT, receipt.seq)
         link = connection.execute("SELECT hash FROM link WHERE writer = ? AND slot = ? AND seq = ?", wanted).fetchone()
         beat = connection.execute("SELECT seen_at FROM worker WHERE id = ?", (receipt.worker,)).fetchone()
-    serving = connection.execute("SELECT value FROM meta WHERE name = 'serving'").fetchone()
+    told = connection.execute("SELECT value FROM meta WHERE name = 'serving'").fetchone()
+    serving, as_of = None if told is None else Serving(**json.loads(told[0])), 0
+    if (
+        serving is None or serving.identity != identity
+    ):  # only then it counts; there is a row of every process ever started
+        as_of = connection.execute("SELECT coalesce(max(seen_at), 0) FROM worker").fetchone()[0]
     return receipts.Known(
         store=store,
         head=None if head is None else _writer(head),
         link=None if link is None else link[0],
         beat=None if beat is None else beat[0],
-        as_of=connection.execute("SELECT coalesce(max(seen_at), 0) FROM worker").fetchone()[0],
+        as_of=as_of,
         rollbacks=facts.read(connection, rollback.FACT).value,
-        serving=None if serving is None else Serving(**json.loads(serving[0])),
+        serving=serving,
         former=former.is_told(facts.read(connection, former.FACT)),
         earlier=earlier,
     )

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from noonmark.core.model import SECOND, Event, Fact, Gates, Origin, Query, State
+from noonmark.core.model.rollback import Claim
 from noonmark.stores.memory import MemoryStore
 from noonmark.stores.redis import RedisStore, reading
-from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end
+from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_worker
+from noonmark.testing.servers import Redis
 from noonmark.testing.twins import Twin, assert_same
 
 ROWS, JOBS, STATES = 2_600, ("job", "other"), tuple(State)
@@ -135,3 +137,19 @@ def test_very_many_facts_that_moved_are_worked_off_in_steps(store: RedisStore) -
         woken += [row.id for row in taken.rows]
         assert (taken.next_due == now + n) == (n < 2), "whoever is still to be woken must not be slept over"
     assert sorted(woken) == sorted(look.id for look in looks)
+
+
+def test_a_proof_of_an_idle_worker_looks_through_no_list_of_all_that_ever_were(
+    server: Redis, store: RedisStore
+) -> None:
+    for number in range(50):
+        store.heartbeat(make_worker(f"w{number}", ended_at=1), 30 * SECOND)
+    proof = store.prove(Claim(writer="p", worker="w1", receipt=None))
+    beat = store.workers()[0].seen_at
+    assert 0 < proof.serving.as_of <= beat, "who is waited for is told by the last that was heard"
+    server.command("CONFIG", "RESETSTAT")
+    again = store.prove(Claim(writer="p", worker="w1", receipt=proof.receipt))
+    assert (again.outcome, again.serving) == ("present", proof.serving)
+    told = str(server.command("INFO", "commandstats"))
+    assert "cmdstat_hget:" in told
+    assert not {name for name in ("hgetall", "hvals") if f"cmdstat_{name}:" in told}

@@ -1,7 +1,8 @@
 -- proof: read what a claim is judged by.
 -- KEYS     {prefix}meta {prefix}moving
 -- ARGV[4]  JSON {writer, number of the receipt, worker of the receipt, when it was given}
--- returns  {now, store id or false, identity, head or false, link or false, heard of at or false, as_of, rollbacks as JSON
+-- returns  {now, store id or false, identity, head or false, link or false, heard of at or false, as_of (0 while the
+--          server is the one that served before), rollbacks as JSON
 --          or false, version of that fact, serving as JSON or false, whether a former store is told of: '' (it never
 --          was), 'set' or 'cleared', the latest moment before the receipt where the writer is not known, else 0}
 -- invariant: writes nothing.
@@ -20,15 +21,17 @@ local function tell(at)
     earlier = math.max(earlier, at)
   end
 end
-local heard, as_of = false, 0
-local cards = call('HGETALL', PREFIX .. 'worker')
-for index = 1, #cards, 2 do
-  local _, started_at, seen_at = unpack(cmsgpack.unpack(cards[index + 1]))
-  tell(started_at)
-  tell(seen_at)
-  as_of = math.max(as_of, seen_at)
-  if cards[index] == worker then
-    heard = seen_at
+local card = hget('worker', worker)
+local heard, as_of = card and cmsgpack.unpack(card)[3], 0
+local serving, server = call('HGET', KEYS[1], 'serving'), identity()
+-- There is a card of every process ever started, and every idle worker asks every ten seconds: they are looked through
+-- only where something hangs on it, when another server serves and when the writer is not known.
+if not serving or cjson.decode(serving).identity ~= server or (not head and word > 0) then
+  for _, packed in ipairs(call('HVALS', PREFIX .. 'worker')) do
+    local _, started_at, seen_at = unpack(cmsgpack.unpack(packed))
+    tell(started_at)
+    tell(seen_at)
+    as_of = math.max(as_of, seen_at)
   end
 end
 if not head and word > 0 then
@@ -43,7 +46,7 @@ if not head and word > 0 then
 end
 local fact, former = fact_of('rollback'), fact_of('flag:noonmark:another-store')
 return {
-  now, call('HGET', KEYS[1], 'store_id'), identity(), head, link, heard, as_of,
-  fact and fact[2] or false, fact and fact[1] or 0, call('HGET', KEYS[1], 'serving'),
+  now, call('HGET', KEYS[1], 'store_id'), server, head, link, heard, as_of,
+  fact and fact[2] or false, fact and fact[1] or 0, serving,
   former and (former[2] and 'set' or 'cleared') or '', earlier,
 }
