@@ -16,7 +16,6 @@ from noonmark.explain.explanation import Scene
 from noonmark.explain.fragments import asked_with
 from noonmark.explain.meant import for_text
 
-
 _RUN = "noonmark run JOB"
 
 
