@@ -7,6 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 READY  := $(VENV)/.ready
+unexport PYTHONDONTWRITEBYTECODE  # or else each process of the tests rewrites and compiles all of them anew, 8 s each
 
 .PHONY: demo test check conformance format lint types floors bench sim mutants nightly exhaustive fuzz faults lock-pauses audit clean setup
 

@@ -14,6 +14,7 @@ import atexit
 import gc
 import itertools
 import os
+import re
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ ALL_ARE_REQUIRED = os.environ.get("NOONMARK_SERVERS") == "all"
 SECOND_VERSIONS = ("postgres", "redis", "etcd", "zookeeper")
 settings.register_profile("shared machine", deadline=None)  # how long one example takes says how busy the machine is
 settings.load_profile("shared machine")
+_FOLDERS = itertools.count(1)
 _STATE = tempfile.TemporaryDirectory(prefix="noonmark-state-")
 atexit.register(_STATE.cleanup)
 
@@ -149,6 +151,14 @@ def redis_cluster() -> Iterator[servers.RedisCluster]:
     """Three nodes of the wheel's Valkey as a cluster."""
     with servers.start_cluster(kind="valkey") as cluster:
         yield cluster
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A folder of this test's own; pytest's looks through those of all tests before it, and keeps a link to the newest."""
+    path = tmp_path_factory.getbasetemp() / f"{re.sub(r'[^A-Za-z0-9]', '_', request.node.name)[:30]}-{next(_FOLDERS)}"
+    path.mkdir(mode=0o700)
+    return path
 
 
 @pytest.fixture

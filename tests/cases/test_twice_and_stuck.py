@@ -170,14 +170,14 @@ def test_a_start_that_fails_is_a_failure_and_not_a_run(any_world: MakeWorld) -> 
 
 
 def test_an_edit_leaves_nothing_of_the_old_recurrence(any_world: MakeWorld) -> None:
-    world = any_world(replicas=1, start=instant("2026-11-29T07:00:00Z"))  # a Sunday
+    world = any_world(replicas=1, start=instant("2026-11-30T06:00:00Z"))  # a Monday
     world.job(cron_job("0 9 * * mon"), lambda: world.effect("job"))
-    to(world, "2026-11-29T08:00:00Z")
-    world.job(cron_job("0 9 * * *"), lambda: world.effect("job"))
+    to(world, "2026-11-30T06:30:00Z")
+    world.job(cron_job("0 7,9 * * *"), lambda: world.effect("job"))
     world.restart(0)
     to(world, "2026-11-30T10:00:00Z")
     done = [row.scheduled_for for row in world.rows("job") if row.state is State.SUCCESS]
-    assert done == [instant("2026-11-29T09:00:00Z"), instant("2026-11-30T09:00:00Z")]
+    assert done == [instant("2026-11-30T07:00:00Z"), instant("2026-11-30T09:00:00Z")]
 
 
 # --- stuck ---------------------------------------------------------------------------------------

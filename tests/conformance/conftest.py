@@ -70,7 +70,10 @@ class SharedPostgres:
         tables = self._rows(f"select tablename from pg_tables where schemaname = '{schema}'")
         sequences = self._rows(f"select sequencename from pg_sequences where schemaname = '{schema}'")
         steps = [sql.SQL("delete from {}").format(sql.Identifier(schema, table)) for table in tables]
-        steps += [sql.SQL("alter sequence {} restart").format(sql.Identifier(schema, name)) for name in sequences]
+        # setval writes a row; "alter sequence" a new file, after which every connection reads the catalogue anew
+        steps += [
+            sql.SQL("select setval({}, 1, false)").format(sql.Literal(f'"{schema}"."{name}"')) for name in sequences
+        ]
         for table in tables:  # what opening wrote there belongs to a fresh one
             place = sql.Identifier(schema, table)
             for row in self._connection.execute(sql.SQL("select * from {}").format(place)):

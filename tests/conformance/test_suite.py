@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import uuid
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,9 +20,10 @@ from noonmark.ports.clock import Clock
 from noonmark.ports.rollback import Guarded
 from noonmark.ports.store import Capability, Store, StoreUnreachable, StoreUnusable
 from noonmark.stores.memory import MemoryStore
+from noonmark.testing.clock import VirtualClock
 from noonmark.testing.conformance import Case, Harness, cases
 from noonmark.testing.contention import contend
-from noonmark.testing.faults import Fault, Persistent, Unreliable, at_random, every_first_try
+from noonmark.testing.faults import Fault, Persistent, Through, Unreliable, at_random, every_first_try
 from noonmark.testing.lockstep import Lockstep
 from noonmark.testing.suite import EXPECTED_CASES, EXPECTED_TESTS, check_capabilities
 
@@ -110,6 +112,32 @@ def test_every_verb_and_read_of_the_port_can_fail(fault: Fault) -> None:
     local = {"url", "capabilities", "listen", "close", "identity", "store_id"}
     wanted = {name for port in (Store, Guarded) for name in vars(port) if not name.startswith("_")}
     assert planned == wanted - local
+
+
+class Noted(Through):
+    """Writes down what reaches a store."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.calls: list[tuple[str, Any, Any]] = []
+
+    def _call(self, name: str, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        self.calls.append((name, args, kwargs))
+        return verb(*args, **kwargs)
+
+
+def seen_by_a_store(case: Case, fault: Fault | None) -> list[tuple[str, Any, Any]]:
+    """Return the calls of a case that reach the store when every call fails first."""
+    noted = Noted(MemoryStore(VirtualClock()))
+    case.run(Harness(noted if fault is None else Persistent(Unreliable(noted, every_first_try(fault)))))
+    return noted.calls
+
+
+def test_of_calls_that_fail_before_their_effect_a_store_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=1))  # two stores of one name, whose links can be compared
+    for case in cases():
+        assert seen_by_a_store(case, "before") == seen_by_a_store(case, None), str(case)
+    assert seen_by_a_store(case, "after") != seen_by_a_store(case, None)
 
 
 def test_who_persists_gives_up_when_told_so_and_never_argues_with_a_store_that_cannot_serve() -> None:

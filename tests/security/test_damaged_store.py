@@ -60,7 +60,7 @@ COMMANDS = (
 
 def fill(path: Path) -> None:
     """Make a store with an open row, a failed one, and one whose error and result hold secrets."""
-    store = SqliteStore(path)
+    store = SqliteStore(path, synchronous="OFF")
     job = make_job("job", trigger=Every(period=3600 * SECOND), params={"api_key": SECRET, "city": "Paris"})
     declare(store, [job], actor="test")
     now = store.now()
@@ -166,7 +166,7 @@ def test_a_worker_goes_on_beside_rows_that_somebody_wrote_into(
 ) -> None:
     path = tmp_path / "noonmark.db"
     broken = make_job("broken", trigger=Every(period=3600 * SECOND))
-    with World(store=lambda clock: SqliteStore(path, clock=clock), replicas=1) as world:
+    with World(store=lambda clock: SqliteStore(path, clock=clock, synchronous="OFF"), replicas=1) as world:
         done: list[str] = []
         world.job(broken, lambda: done.append("broken"))
         world.job(make_job("sound"), lambda: done.append("sound"))

@@ -323,3 +323,40 @@ def test_an_installation_is_named_after_who_packed_it(tmp_path: Path, monkeypatc
         assert "postgres 17.9 (homebrew)" in [str(one) for one in installations.find("postgres")]
     finally:
         installations.find.cache_clear()
+
+
+class Multiplying(servers.Redis):
+    """Begins a child every moment, as a PostgreSQL that has just got ready does."""
+
+    def _command(self) -> list[str | Path]:
+        program = (
+            "import os, time; print('Ready to accept connections', flush=True); children = 0\n"
+            "while children < 400:\n    children += 1\n    os.fork() or (time.sleep(20), os._exit(0))"
+        )
+        return [sys.executable, "-c", program, str(self.folder)]
+
+    def family(self) -> list[int]:
+        """Who has our folder in his command line."""
+        mine = str(self.folder).encode()
+        return [
+            int(entry.name)
+            for entry in Path("/proc").iterdir()
+            if entry.name.isdigit() and mine in _read(entry / "cmdline") and is_alive(int(entry.name))
+        ]
+
+
+def _read(path: Path) -> bytes:
+    with contextlib.suppress(OSError):
+        return path.read_bytes()
+    return b""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
+def test_a_server_that_is_killed_while_it_begins_children_leaves_none() -> None:
+    with Multiplying(kind="valkey") as server:
+        server.kill()
+        try:
+            assert server.family() == []
+        finally:
+            for pid in server.family():
+                os.kill(pid, signal.SIGKILL)

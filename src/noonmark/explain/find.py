@@ -20,7 +20,6 @@ from noonmark.explain.processes import Lives, as_known, processes
 from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
 
-_OF_SUBJECT = re.compile(r"(.+?)\[(.+)\]", re.DOTALL)
 _MAY_BE_LOST = {"no_occurrence": "no_occurrence_lost", "no_key": "no_key_lost"}
 NOISE = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value})
 """Verdicts of rows that stand in the shadow of another row: told only when asked for."""
@@ -154,7 +153,7 @@ def find(
             raise NotFound("no_occurrence", "do_history", number=occurrence_id)
         return _with_job(store, rows[0])
     if key is not None:
-        if name is not None and _OF_SUBJECT.fullmatch(name):
+        if name is not None and _of_subject(name) is not None:
             name = job_and_subject(store, name)[0].name
         return _with_job(store, _by_key(store, key, name))
     if name is None:
@@ -210,12 +209,21 @@ def the_job(store: Store, name: str) -> JobRow:
 
 def job_and_subject(store: Store, text: str) -> tuple[JobRow, str | None]:
     """Return the job that a person named and, where he wrote it as tables print it (``job[tenant=a]``), its subject."""
-    match = _OF_SUBJECT.fullmatch(text)
-    if match is not None and not store.jobs([text]):
-        rows = store.jobs([match[1]])
+    parts = _of_subject(text)
+    if parts is not None and not store.jobs([text]):
+        name, subject = parts
+        rows = store.jobs([name])
         if rows:
-            return rows[0], match[2]
+            return rows[0], subject
     return the_job(store, text), None
+
+
+def _of_subject(text: str) -> tuple[str, str] | None:
+    """Return the job and the subject of ``job[subject]``; no pattern, which would try each of many brackets anew."""
+    start = text.find("[", 1)
+    if start < 0 or not text.endswith("]") or start + 2 > len(text) - 1:
+        return None
+    return text[:start], text[start + 1 : -1]
 
 
 def read_rule(row: JobRow) -> Job | None:

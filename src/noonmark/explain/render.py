@@ -132,7 +132,7 @@ def stamp(us: Micros | None, zone: str) -> str | None:
 
 def width(text: str) -> int:
     """Return how many terminal columns a text takes: Chinese characters take two."""
-    return sum(map(_columns, text))
+    return len(text) if text.isascii() else sum(map(_columns, text))
 
 
 def _columns(char: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from calling import Noonmark
 from desk import Desk
@@ -60,3 +62,11 @@ def test_a_job_whose_own_name_has_brackets_is_meant_as_a_whole(desk: Desk, noonm
     desk.until("2026-11-27T12:01:00")
     assert noonmark("why", "a").code == 0
     assert noonmark("why", "a[b]").code == 5
+
+
+@pytest.mark.usefixtures("tenants")
+@pytest.mark.parametrize("name", ["[" * 50_000, "a[" * 25_000, "[" * 50_000 + "]", "a[]", "[]", "]", "[", "a["])
+def test_any_number_of_brackets_is_read_at_once(noonmark: Noonmark, name: str) -> None:
+    began = time.process_time()
+    assert noonmark("why", "--", name).code == 5
+    assert time.process_time() - began < 2, "a pattern that tries each bracket anew takes seven seconds"

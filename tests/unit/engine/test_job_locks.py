@@ -68,7 +68,7 @@ def test_a_round_whose_lock_somebody_outside_holds_is_skipped_and_says_so(any_wo
 
 def test_with_busy_wait_it_is_asked_again_until_it_is_free(any_world: MakeWorld) -> None:
     world = any_world(replicas=2)
-    job = make_job("tick", trigger=Every(period=HOUR), lock=replace(LOCK, busy="wait"))
+    job = make_job("tick", trigger=Every(period=5 * MINUTE), lock=replace(LOCK, busy="wait"))
     world.job(job, lambda: world.effect("tick"))
     world.start()
     world.locks.take("reindex", 24 * HOUR)
@@ -137,7 +137,7 @@ def test_a_lock_service_that_is_away_starts_nothing_and_its_error_is_kept(any_wo
 
 def test_a_schedule_whose_lock_service_is_away_is_not_skipped_but_waits(any_world: MakeWorld) -> None:
     world = any_world(replicas=1)
-    world.job(make_job("tick", trigger=Every(period=HOUR), lock=LOCK), lambda: world.effect("tick"))
+    world.job(make_job("tick", trigger=Every(period=5 * MINUTE), lock=LOCK), lambda: world.effect("tick"))
     world.start()
     world.locks.is_away = True
     world.until(lambda: any(row.code == "lock_away" for row in world.rows("tick")), at_most="2h")
@@ -270,7 +270,7 @@ def test_a_lock_that_was_taken_for_a_start_that_did_not_happen_is_given_back(mak
 def test_the_name_is_a_template(any_world: MakeWorld) -> None:
     world = any_world(replicas=1)
     lock = LockRule(name="reindex:{channel}", busy="skip")
-    job = make_job("tick", trigger=Every(period=HOUR), each={"channel": ("ops", "sales")}, lock=lock)
+    job = make_job("tick", trigger=Every(period=5 * MINUTE), each={"channel": ("ops", "sales")}, lock=lock)
     world.job(job, lambda channel: world.effect(channel))
     world.start()
     world.locks.take("reindex:ops", 24 * HOUR)

@@ -147,7 +147,10 @@ def test_a_run_that_was_lost_after_its_job_ended_can_be_cancelled(any_world: Mak
 def test_a_cancel_noted_while_a_frontier_is_looked_at_is_carried_out_soon(any_world: MakeWorld) -> None:
     world = any_world(replicas=1, latency=0)
     job = make_job(
-        "t", trigger=Every(period=HOUR), key="t:{scheduled_for}", depends_on=(FlagSet(flag="never", reason="a test"),)
+        "t",
+        trigger=Every(period=5 * MINUTE),
+        key="t:{scheduled_for}",
+        depends_on=(FlagSet(flag="never", reason="a test"),),
     )
     world.job(job, lambda: world.effect("t"))
     world.advance("1m")

@@ -9,7 +9,7 @@ from noonmark.stores.postgres.link import Session
 
 _ASK = (
     "SELECT current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'),"
-    " current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication)"
+    " current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_get_wal_senders())"
 )
 
 

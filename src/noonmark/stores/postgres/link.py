@@ -102,7 +102,7 @@ class Wire(psycopg.Connection[Row]):
 class Session:
     """One connection that is opened when it is needed; used by one thread at a time."""
 
-    def __init__(self, address: Address, texts: dict[str, bytes], *, patience: float) -> None:
+    def __init__(self, address: Address, texts: dict[str, bytes], *, patience: float, wire: Wire | None = None) -> None:
         self.address = address
         self._texts = texts
         self._patience = patience
@@ -110,6 +110,8 @@ class Session:
         self._talk: Conversation | None = None
         self.pid = 0
         self.in_transaction = False
+        if wire is not None:
+            self._adopt(wire)
 
     @property
     def is_open(self) -> bool:
@@ -193,9 +195,12 @@ class Session:
 
     def _open(self) -> None:
         if self._wire is None:
-            self._wire = dial(self.address, patience=self._patience)
-            self._talk = Conversation(self._wire, prepares=not self.address.pooled)
-            self.pid = self._wire.info.backend_pid
+            self._adopt(dial(self.address, patience=self._patience))
+
+    def _adopt(self, wire: Wire) -> None:
+        self._wire = wire
+        self._talk = Conversation(wire, prepares=not self.address.pooled)
+        self.pid = wire.info.backend_pid
 
     def _text(self, statement: str) -> bytes:
         text = self._texts.get(statement)
@@ -246,11 +251,13 @@ def _outgoing(param: Param) -> bytes | None:
 class Pool:
     """A few sessions for many threads; the one used last is lent first, so that the others may rest."""
 
-    def __init__(self, address: Address, size: int, *, patience: float = PATIENCE) -> None:
+    def __init__(self, address: Address, size: int, *, patience: float = PATIENCE, first: Wire | None = None) -> None:
         self._address = address
         self._patience = patience
         self._texts: dict[str, bytes] = {}
         self._free: list[Session] = []
+        if first is not None:
+            self._free.append(Session(address, self._texts, patience=patience, wire=first))
         self._permits = threading.BoundedSemaphore(size)
         self._lock = threading.Lock()
         self._owner = owner()

@@ -90,8 +90,10 @@ def _homes(wire: Wire) -> set[str]:
     return {name for (name,) in wire.execute(_HOMES.encode(), prepare=False).fetchall()}
 
 
-def prepare(address: Address, *, create: bool = True) -> None:
+def prepare(address: Address, *, create: bool = True) -> Wire:
     """See that the server and the schema can serve; bring the schema up to date where the URL allows it.
+
+    Returns the connection that was opened for it, to be worked with: beginning another one takes longer than all of this.
 
     Args:
         address: where.
@@ -101,7 +103,7 @@ def prepare(address: Address, *, create: bool = True) -> None:
         StoreUnusable, StoreUnreachable: why not, and what to do.
         StoreAbsent: the schema holds no store, and none was to be made.
     """
-    with _dialled(address) as wire:
+    with _dialled(address, keep=True) as wire:
         _check_server(wire, address)
         found = look(wire, address)
         if not create and not found.version:
@@ -122,6 +124,7 @@ def prepare(address: Address, *, create: bool = True) -> None:
                 f"knows {version()})",
                 "Upgrade noonmark on this machine.",
             )
+        return wire
 
 
 def pending(address: Address) -> list[str]:
@@ -221,10 +224,21 @@ def _one(wire: Wire, statement: str, *params: Any) -> tuple[Any, ...]:
 
 
 @contextmanager
-def _dialled(address: Address) -> Iterator[Wire]:
-    """Open a connection for the block, and turn every driver error inside it into a store error."""
+def _dialled(address: Address, *, keep: bool = False) -> Iterator[Wire]:
+    """Open a connection for the block, and turn every driver error inside it into a store error.
+
+    Args:
+        address: where.
+        keep: leave it open where the block ended well.
+    """
     try:
-        with dial(address) as wire:
+        wire = dial(address)
+        try:
             yield wire
+        except BaseException:
+            wire.close()
+            raise
+        if not keep:
+            wire.close()
     except psycopg.Error as error:
         raise errors.translated(address.shown, error) from error

@@ -84,11 +84,11 @@ class PostgresStore:
         self._address = address
         self._clock = clock
         try:
-            schema.prepare(address, create=create)
+            opened = schema.prepare(address, create=create)
         except StoreAbsent as nothing:
             nothing.findings, nothing.promises = health.before_there_is_a_store(address)
             raise
-        self._pool = Pool(address, address.pool_size)
+        self._pool = Pool(address, address.pool_size, first=opened)
         self._urgent = Pool(address, 1, patience=URGENT_PATIENCE)
         self._ear = Ear(address)
         self._idle = remembered.IdleTakes()

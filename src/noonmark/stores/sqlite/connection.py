@@ -200,8 +200,8 @@ def connect(path: Path, synchronous: str, driver: str = APSW) -> AnyConnection:
     connection = open_connection(path, driver)
     try:
         connection.set_busy_timeout(int(PATIENCE * 1000))
+        connection.pragma("synchronous", synchronous)  # before the file is made, which OFF makes without the disk
         _use_wal(connection)
-        connection.pragma("synchronous", synchronous)
         connection.pragma("temp_store", "memory")
         connection.pragma("cache_size", -32_000)
         connection.pragma("journal_size_limit", 64 * 1024 * 1024)

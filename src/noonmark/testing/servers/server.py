@@ -182,7 +182,10 @@ class Server:
         if self._process.poll() is not None:  # its number may be another's by now
             self._reap()
             return
-        family = [self._process.pid, *children(self._process.pid)]
+        main = self._process.pid
+        os.kill(main, signal.SIGSTOP)  # or it begins another child while its children are counted
+        wait_until(lambda: not is_running(main), STOP_PATIENCE, f"{self} to stand still")
+        family = [main, *children(main)]
         for pid in family:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -350,13 +353,21 @@ def children(pid: int) -> list[int]:
 
 def is_alive(pid: int) -> bool:
     """Return whether there is such a process that has not ended (a zombie has)."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        if Path("/proc/self").exists():
-            return False
+    if not Path("/proc/self").exists():
         return any(other == pid for other, _ in _processes())
-    return stat.rpartition(b") ")[2][:1] not in (b"Z", b"X")
+    return _state(pid) not in ("", "Z", "X")
+
+
+def is_running(pid: int) -> bool:
+    """Return whether it goes on: neither ended nor stopped; where nobody can say, it does not."""
+    return _state(pid) not in ("", "Z", "X", "T", "t")
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2][:1].decode()
+    except OSError:
+        return ""
 
 
 def _processes() -> Iterator[tuple[int, int]]:

@@ -12,7 +12,9 @@ from noonmark.core.model import Query
 from noonmark.ports.store import StoreUnusable
 from noonmark.stores.postgres import PostgresStore, migrate, migration_sql, pending_migrations
 from noonmark.stores.postgres.erasing import erase
+from noonmark.stores.postgres.link import Wire
 from noonmark.testing.builders import make_caller_row
+from noonmark.testing.servers import wait_until
 
 
 def _tables(admin: psycopg.Connection, schema: str) -> int:
@@ -81,3 +83,35 @@ def test_many_may_open_a_new_schema_at_once(open_store: Callable[..., PostgresSt
     with ThreadPoolExecutor(8) as pool:
         stores = list(pool.map(lambda _: open_store(), range(8)))
     assert all(store.now() > 0 for store in stores)
+
+
+def test_the_connection_that_looked_at_the_schema_is_the_one_that_is_worked_with(
+    open_store: Callable[..., PostgresStore], admin: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_store().close()
+    begun: list[int] = []
+    connect = Wire.connect
+
+    def counted(*args: object, **fields: object) -> Wire:
+        wire = connect(*args, **fields)  # type: ignore[arg-type]
+        begun.append(wire.info.backend_pid)
+        return wire
+
+    monkeypatch.setattr(Wire, "connect", counted)
+    store = open_store()
+    store.add("a", [make_caller_row("a", at=store.now())])
+    assert len(begun) == 1
+    store.close()
+    left = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY(%s)"
+    wait_until(lambda: admin.execute(left, (begun,)).fetchone() == (0,), 10, "its end")
+
+
+def test_a_schema_that_cannot_serve_leaves_no_connection_open(
+    open_store: Callable[..., PostgresStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wires: list[Wire] = []
+    connect = Wire.connect
+    monkeypatch.setattr(Wire, "connect", lambda *args, **fields: wires.append(connect(*args, **fields)) or wires[-1])
+    with pytest.raises(StoreUnusable):
+        open_store("&migrate=no")
+    assert [wire.closed for wire in wires] == [True]
