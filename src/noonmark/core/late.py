@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 from noonmark.core.model import Attempt, Fact, Micros, Story
 
-
 Late: TypeAlias = tuple[Attempt, Micros]
 """The try that came back, and when it was heard (store time, UTC microseconds)."""
 
