@@ -43,7 +43,7 @@ def test_a_world_that_goes_well_is_found_good_and_was_looked_at() -> None:
         ("limits are not looked at", "effects"),
         ("what is due is reckoned by a worker's own clock", "leases"),
         ("a key yields to everybody", "keys"),
-        ("alerts are not raised", "lifecycle"),
+        ("alerts are not raised", "alerts"),
         ("every missed moment runs, although only the latest is wanted", "occurrences"),
         ("an edit leaves the moments of the rule before", "occurrences"),
         ("some of what was acknowledged is lost", "acknowledged"),

@@ -158,6 +158,35 @@ def test_a_command_that_is_stopped_ends_at_once_in_one_line(
     assert not left
 
 
+DROPPED = """
+import os, signal, sys, time
+from noonmark.sim.asking import stoppable
+
+class Given:
+    def __del__(self):
+        if next(often) < 2:
+            os.kill(os.getpid(), int(sys.argv[1]) if not asked else signal.SIGALRM)
+            asked.append(True)
+
+@stoppable
+def main(arguments):
+    while time.monotonic() < end:
+        Given()
+    return 0
+
+often, asked, end = iter(range(1 << 60)), [], time.monotonic() + 30
+sys.exit(main([]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "asked to end"])
+def test_an_interruption_that_the_interpreter_drops_comes_anew(number: signal.Signals) -> None:
+    """It drops what is raised while an object is given back; of a search that makes millions of them this is a part."""
+    script = [sys.executable, "-c", DROPPED, str(int(number))]
+    ended = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "stopped before the end: this is no verdict\n")
+
+
 LOADED = """
 import importlib.abc, os, runpy, sys
 class Interrupts(importlib.abc.MetaPathFinder):

@@ -60,7 +60,7 @@ def test_every_species_lives_in_some_world_and_every_kind_of_trigger() -> None:
 def test_every_kind_of_fault_and_of_deed_is_drawn() -> None:
     plans = [draw(seed) for seed in range(80)]
     assert {deed.kind for plan in plans for deed in plan.deeds} == {
-        "later", "run", "emit", "flag", "cancel", "pause", "resume", "retry", "edit",
+        "later", "run", "emit", "flag", "cancel", "pause", "resume", "retry", "mark", "edit",
     }  # fmt: skip
     struck = {type(fault).__name__ for plan in plans for fault in plan.faults}
     from noonmark.sim.strikes import _DOINGS

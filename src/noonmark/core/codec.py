@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -175,8 +176,9 @@ def job_from_plain(plain: Mapping[str, Any]) -> Job:
         raise RuleUnreadable(f"the stored rule of {name} cannot be read: {error}") from None
 
 
+@lru_cache(maxsize=256)
 def job_from_text(text: str) -> Job:
-    """Return the job of a stored rule's JSON text.
+    """Return the job of a stored rule's JSON text; a job never changes, so the same text need not be read twice.
 
     Raises:
         RuleUnreadable: not JSON, or see ``job_from_plain``.

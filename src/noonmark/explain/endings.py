@@ -45,6 +45,8 @@ def missed(scene: Scene) -> Telling:
         return Telling(sentence=sentence, lines=loss_lines(scene))
     if scene.waits:
         last = scene.waits[-1]
+        if last.code == "slot_wait":  # whoever it waited for then may have ended long before
+            return Telling(sentence=voice.say("missed_queued", limit=limit))
         reason = spaced(scene, voice.reason(last.code, last.detail))
         return Telling(sentence=voice.say("missed_waiting", reason=reason, limit=limit), remedy=voice.remedy(last.code))
     closed = [at for at in (row.not_after, row.expires_at) if at is not None]

@@ -198,6 +198,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "It did not run: {reason} That was still so when {limit}.",
         "没有运行：{reason}直到{limit}时仍是如此。",
     ),
+    "missed_queued": (
+        "It did not run: it waited for the rounds before it to end, and had not had its turn when {limit}.",
+        "没有运行：它在等之前的轮次结束，直到{limit}时仍未轮到。",
+    ),
     "missed_asleep": (
         "It did not run: no worker was awake from {from_} to {to}, and {limit}.",
         "没有运行：从 {from_} 到 {to} 没有任何 worker 在线，而{limit}。",

@@ -15,8 +15,8 @@ from noonmark.core.values import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that must not be.  ``kind``: twice, missing, overdue, frontier, attempts, early,
-    importing, unreadable."""
+    """One thing that must not be.  ``kind``: twice, missing, overdue, forgotten, silent, ground, frontier, attempts,
+    early, importing, unreadable."""
 
     kind: str
     job: str
@@ -88,7 +88,7 @@ class Report:
     @property
     def missing(self) -> int:
         """How many due moments have no outcome and no reason."""
-        return self.count("missing", "overdue")
+        return self.count("missing", "overdue", "forgotten")
 
     @property
     def accounted(self) -> int:

@@ -16,11 +16,13 @@ from noonmark.explain.explanation import Scene
 from noonmark.explain.fragments import asked_with
 from noonmark.explain.meant import for_text
 
+_RUN = "noonmark run JOB"
 
-def again(scene: Scene, moment: Micros) -> str:
+
+def again(remedy: str, scene: Scene, moment: Micros) -> str:
     """Return how the moment that a row stands for is asked for once more, where it is over; "" for any other row."""
     job, row = scene.job, scene.row
-    if job is None or not job.is_series or moment > scene.now or moment_at(job, moment) is None:
+    if _RUN not in remedy or job is None or not job.is_series or moment > scene.now or moment_at(job, moment) is None:
         return ""
     return f" --for {for_text(job, moment, row.business_date, scene.voice.zone)}"
 
@@ -51,5 +53,5 @@ def filled_in(remedy: str, row: Occurrence, when: str = "") -> str:
     if not row.job:  # a key that was cancelled before anybody asked: which job it was for nobody said
         return remedy
     job = shlex.quote(row.job)
-    remedy = remedy.replace("noonmark run JOB", f"noonmark run {job}{when}{asked_with(row)}")
+    remedy = remedy.replace(_RUN, f"noonmark run {job}{when}{asked_with(row)}")
     return re.sub(r"(?<!-)\bJOB\b", lambda _: job, remedy)

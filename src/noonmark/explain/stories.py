@@ -43,16 +43,17 @@ def tell(scene: Scene) -> Telling:
         code=telling.code or scene.row.code,
         remedy=""
         if outcome in ALL_IS_WELL and scene.row.code not in WORTH_SAYING
-        else telling.remedy or _remedy(scene, telling.code or scene.row.code),
+        else _for_good(scene, telling.remedy or scene.voice.remedy(telling.code or scene.row.code)),
         outcome=telling.outcome or outcome,
     )
 
 
-def _remedy(scene: Scene, code: str) -> str:
-    """Return what to do about a reason; what ends a wait elsewhere (``start_failed``) may have ended this row for good."""
-    remedy = scene.voice.remedy(code)
-    goes_on = scene.row.state is not State.FAILED_MANUAL
-    return remedy if goes_on or remedy not in WAIT else scene.voice.remedy("failed_final")
+def _for_good(scene: Scene, remedy: str) -> str:
+    """Return what to do; what ends a wait elsewhere (``start_failed``, say) may have ended this row for good."""
+    if remedy not in WAIT or scene.row.state is not State.FAILED_MANUAL:
+        return remedy
+    own = scene.voice.remedy(scene.row.code)
+    return own if own not in WAIT else scene.voice.remedy("failed_final")
 
 
 # --- it ran ---------------------------------------------------------------------------------------

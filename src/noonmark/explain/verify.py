@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from noonmark.core import rollback, series
 from noonmark.core.model import (
     OPEN_STATES,
+    SECOND,
     Attempt,
     Job,
     JobRow,
@@ -183,6 +184,7 @@ def _prove(store: Store, reading: _Reading, since: Micros, until: Micros) -> Non
     _no_twins(store, reading)
     _repeats(reading)
     _attempts(reading, revisions)
+    _grounds(reading)
     _frontiers(reading)
     reading.problems += half_imported(reading.rows)
     for reign in ruled:
@@ -325,6 +327,19 @@ def _attempts(reading: _Reading, revisions: Iterable[JobRow]) -> None:
             reading.problems.append(
                 problem_of("attempts", row, "problem_seen_attempts", attempt=row.attempt, allowed=allowed[row.job])
             )
+
+
+def _grounds(reading: _Reading) -> None:
+    """I4 and I5: what is open has a next look, what ended a reason, and no moment of a schedule began before its time."""
+    for row in reading.rows:
+        if row.state in OPEN_STATES and row.due_at is None:
+            reading.problems.append(problem_of("forgotten", row))
+        elif row.state not in OPEN_STATES and not row.code and not row.verdict:
+            reading.problems.append(problem_of("silent", row))
+        began = row.first_started_at
+        if row.origin is Origin.SCHEDULE and began is not None and began < row.scheduled_for:
+            seconds = f"{(row.scheduled_for - began) / SECOND:g}"
+            reading.problems.append(problem_of("ground", row, "problem_seen_ground", seconds=seconds))
 
 
 def _frontiers(reading: _Reading) -> None:

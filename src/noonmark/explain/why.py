@@ -134,7 +134,9 @@ def _assemble(
     scene: Scene, telling: Telling, moment: Micros, checks: tuple[Shown, ...], lines: tuple[str, ...]
 ) -> Explanation:
     row, story = scene.row, scene.story
-    when = for_text(scene.job, moment, row.business_date, scene.voice.zone)
+    when = ""
+    if row.code == "window_closed":  # no other row's commands name it, and it is not free
+        when = for_text(scene.job, moment, row.business_date, scene.voice.zone)
     return Explanation(
         job=row.job,
         sentence=telling.sentence,
@@ -158,7 +160,7 @@ def _assemble(
         runs=story.attempts,
         run_lines=_run_lines(scene),
         lines=lines,
-        remedy=remedies.filled_in(telling.remedy, row, remedies.again(scene, moment)),
+        remedy=remedies.filled_in(telling.remedy, row, remedies.again(telling.remedy, scene, moment)),
         commands=remedies.commands(row, telling.outcome, when),
         job_ended=scene.over,
     )

@@ -33,6 +33,8 @@ MOST_SEEDS = 1_000_000
 MOST_JOBS = 256
 HEEDED = 0.5
 """Seconds after which whoever waits looks whether a signal came."""
+AGAIN = 0.01
+"""Seconds after which an interruption that was dropped comes anew."""
 T = TypeVar("T")
 _PART = re.compile(r"(\d{1,15})(?:-(\d{1,15}))?", re.ASCII)
 
@@ -125,12 +127,24 @@ def _heard() -> Iterator[None]:
             signal.signal(heard, signal.SIG_IGN)  # once is enough: ending takes no interruption
         raise KeyboardInterrupt
 
+    def swallowed(what: sys.UnraisableHookArgs) -> None:
+        """Interrupt anew: the interpreter drops what is raised where an object is given back, and goes on."""
+        if what.exc_type is not KeyboardInterrupt:
+            hook(what)
+            return
+        before.setdefault(signal.SIGALRM, signal.signal(signal.SIGALRM, stop))
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
+
     before: dict[int, Any] = {}
     for each in (signal.SIGINT, signal.SIGTERM):
         before[each] = signal.signal(each, stop)
+    hook, sys.unraisablehook = sys.unraisablehook, swallowed
     try:
         yield
     finally:
+        sys.unraisablehook = hook
+        if signal.SIGALRM in before:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PATIENCE: Micros = SECOND
 """How long somebody outside waits before he asks again."""
+MARKS = ("mark_done", "mark_skip", "mark_handled")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +145,17 @@ class Outsiders:
         for row in failed[:3]:
             act = Act(kind="retry", actor="ada", occurrence_id=row.id, reason="it was the weather")
             self._ask(replace(deed, number=row.id), lambda _, request, act=act: self.link.act(request, act))  # type: ignore[misc]
+
+    def mark(self, deed: Deed) -> None:
+        """Say of one of those that wait for a person what became of it outside."""
+        try:
+            failed = self.link.occurrences(Query(job=deed.what, states=frozenset({State.FAILED_MANUAL})))
+        except StoreError:
+            return
+        if failed:
+            kind, row = MARKS[deed.number % len(MARKS)], failed[deed.number % len(failed)]
+            act = Act(kind=kind, actor="ada", occurrence_id=row.id, reason="looked it up")
+            self._ask(replace(deed, number=row.id), lambda _, request: self.link.act(request, act))
 
     def release(self) -> None:
         """Let go what a rollback of the store holds, knowing that some of it may run again."""
@@ -262,5 +274,6 @@ _DEEDS: dict[str, Callable[[Outsiders, Deed], None]] = {
     "pause": Outsiders.pause,
     "resume": Outsiders.resume,
     "retry": Outsiders.retry,
+    "mark": Outsiders.mark,
     "edit": Outsiders.edit,
 }

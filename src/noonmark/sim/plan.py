@@ -40,7 +40,8 @@ STARTS: tuple[Micros, ...] = (
 class Deed:
     """Something that people or programs outside do at ``at`` (microseconds after the beginning).
 
-    ``kind``: later, run, emit, flag, announce, cancel, pause, resume, retry, edit.  ``what`` is a job, an order or an event.
+    ``kind``: later, run, emit, flag, announce, cancel, pause, resume, retry, mark, edit.
+    ``what`` is a job, an order or an event.
     """
 
     at: Micros
@@ -92,7 +93,7 @@ def draw(seed: int, *, length: Micros = LENGTH) -> Plan:
         length=busy,
         replicas=replicas,
         zoo=zoo,
-        deeds=_deeds(dice, zoo, busy),
+        deeds=_in_order([*_deeds(dice, zoo, busy), *_marks(seed, zoo, busy)]),
         faults=_faults(dice, replicas, busy),
         latency=dice.choice((500, 2_000, 20_000, 200_000)),
         in_any_order=dice.random() < 0.7,
@@ -102,7 +103,7 @@ def draw(seed: int, *, length: Micros = LENGTH) -> Plan:
 # --- what people do ------------------------------------------------------------------------------------
 
 
-def _deeds(dice: random.Random, zoo: tuple[Specimen, ...], busy: Micros) -> tuple[Deed, ...]:
+def _deeds(dice: random.Random, zoo: tuple[Specimen, ...], busy: Micros) -> list[Deed]:
     deeds: list[Deed] = []
     for specimen in zoo:
         for feed in specimen.feeds:
@@ -112,6 +113,21 @@ def _deeds(dice: random.Random, zoo: tuple[Specimen, ...], busy: Micros) -> tupl
                 Deed(at=dice.randrange(busy), kind="edit", what=specimen.job.name, number=number)
                 for number in range(dice.randrange(1, 3))
             ]
+    return deeds
+
+
+def _marks(seed: int, zoo: tuple[Specimen, ...], busy: Micros) -> list[Deed]:
+    """Somebody looks through what waits for a person and marks some of it, with dice of his own: the others' fell before."""
+    dice = random.Random(f"noonmark marks {seed}")
+    return [
+        Deed(at=dice.randrange(busy), kind="mark", what=specimen.job.name, number=dice.randrange(12))
+        for specimen in zoo
+        if dice.random() < 0.5
+        for _ in range(dice.randrange(1, 5))
+    ]
+
+
+def _in_order(deeds: list[Deed]) -> tuple[Deed, ...]:
     return tuple(sorted(deeds, key=lambda deed: deed.at))
 
 

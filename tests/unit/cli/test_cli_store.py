@@ -379,3 +379,17 @@ def test_flags_that_no_rule_names_are_listed_when_asked_for(cli: Noonmark, busy:
     some = cli("flags", "--url", busy, "--all", "--limit", "5")
     assert "more" in some.err
     assert len(cli("flags", "--url", busy, "--all", "--limit", "5", "--json").plain["flags"]) == 5
+
+
+def test_rules_that_are_refused_are_one_finding_and_the_store_is_examined_all_the_same(cli: Noonmark) -> None:
+    open_store("sqlite:///a.db").close()
+    Path("noonmark.yaml").write_text(RULES.replace("every: 5m", "evry: 5m"), encoding="utf-8")
+    for lang, says in (
+        ("en", "The rules of noonmark.yaml are refused, mistakes: "),
+        ("zh", "noonmark.yaml 的规则被拒绝"),
+    ):
+        sick = cli("--lang", lang, "--url", "sqlite:///a.db", "doctor")
+        assert (sick.code, sick.err) == (1, "")
+        assert says in sick.out
+        assert "  jobs.echo.schedule" in sick.out
+        assert "SQLite" in sick.out, "the store is looked at, too"

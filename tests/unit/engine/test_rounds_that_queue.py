@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from noonmark.core.model import HOUR, MINUTE, SECOND, Act, CatchUp, Every, FlagSet, Job, Query, State
+from noonmark.explain.why import why
 from noonmark.testing.builders import make_job
 from noonmark.testing.clock import START
 from noonmark.testing.world import World, sleeping
@@ -91,6 +92,21 @@ def test_a_round_that_lasts_longer_than_its_period_delays_the_others_and_skips_n
         waiting = [row for row in world.rows("bill") if row.code == "slot_wait"]
         assert {row.state for row in waiting} == {State.PENDING}
         assert len([row for row in world.rows("bill") if row.frontier]) == 1, "the series goes on meanwhile"
+
+
+def test_a_round_whose_turn_never_came_does_not_go_on_by_itself() -> None:
+    with World(replicas=2) as world:
+        world.job(bill(catch_up=CatchUp(missed="all", max_delay=12 * SECOND)), sleeping(world, "bill", "8s"))
+        world.advance("61s")
+        late = [row for row in world.rows("bill") if row.code == "limit_passed"]
+        assert late
+        for told in (why(world.store, occurrence_id=row.id) for row in late):
+            assert (
+                "waited for the rounds before it to end, and had not had its turn when its catch-up limit ended"
+                in told.sentence
+            )
+            assert "goes on by itself" not in told.remedy
+            assert "noonmark" in told.remedy
 
 
 def test_a_hundred_rounds_that_wait_are_not_looked_at_over_and_over() -> None:

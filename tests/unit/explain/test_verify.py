@@ -219,6 +219,26 @@ def test_more_attempts_than_the_rule_allows_are_found(desk: Desk) -> None:
     assert kinds(report) == ["attempts"]
 
 
+@pytest.mark.parametrize(
+    ("change", "kind", "said"),
+    [
+        ({"state": State.PENDING, "due_at": None}, "forgotten", "nobody looks again (I4)"),
+        ({"code": "", "verdict": ""}, "silent", "ended without a reason (I4)"),
+        ({"first_started_at": NOON + 5 * MINUTE - 1500}, "ground", "it began 0.0015 s too early"),
+    ],
+)
+def test_a_row_that_is_forgotten_silent_or_too_early_is_found(
+    desk: Desk, change: dict[str, Any], kind: str, said: str
+) -> None:
+    run_ticks(desk, 1)
+    report = verify(Tampered(desk, rows=lambda row: row if row.frontier else replace(row, **change)), NOON)
+    assert kinds(report) == [kind]
+    assert not report.ok
+    assert report.missing == (kind == "forgotten")
+    assert said in report_text(report, Voice(lang="en", zone="UTC", now=desk.now))
+    assert said not in report_text(report, Voice(lang="zh", zone="UTC", now=desk.now))
+
+
 def test_a_row_from_before_its_rule_took_effect_is_found(desk: Desk) -> None:
     early = NewOccurrence(
         job="tick",

@@ -65,7 +65,8 @@ def _examine(here: Session, app: str | None) -> list[Finding]:
     except PackageNotFoundError:
         own = ""
     found = of_this_machine(own)
-    declared = _declared(app)
+    declared, wrong = _declared(app, here.lang)
+    found += wrong
     try:
         store = open_at(here.settings.store_url, unfinished=True)
     except StoreAbsent as nothing:
@@ -86,12 +87,23 @@ def _examine(here: Session, app: str | None) -> list[Finding]:
         store.close()
 
 
-def _declared(app: str | None) -> Sequence[Job]:
+def _declared(app: str | None, lang: str) -> tuple[Sequence[Job], list[Finding]]:
+    """Return the rules that are to be compared; that they are refused is a finding like others, not the end."""
     from noonmark.faces.cli.declared import declared_jobs
+    from noonmark.ports.doctor import Finding
+    from noonmark.rules.problems import ProblemList
 
-    if app is not None:
-        return declared_jobs(app)
-    return declared_jobs("noonmark.yaml") if Path("noonmark.yaml").is_file() else ()
+    if app is None:
+        if not Path("noonmark.yaml").is_file():
+            return (), []
+        app = "noonmark.yaml"
+    try:
+        return declared_jobs(app), []
+    except ProblemList as refused:
+        detail = {"app": app, "count": len(refused.problems), "first": refused.problems[0].shown(lang)}
+    sentence = "The rules of {app} are refused, mistakes: {count}. The first: {first}".format_map(detail)
+    remedy = f"See them all: noonmark next --app {app}"
+    return (), [Finding(code="rules_refused", level="refuse", sentence=sentence, remedy=remedy, detail=detail)]
 
 
 def _plain(finding: Finding, lang: str) -> dict[str, object]:

@@ -55,6 +55,7 @@ IN_CHINESE: dict[str, tuple[str, str]] = {
         "本版本读不懂的规则：{jobs}；它们既不会执行也无法解释。",
         "请升级本机的 noonmark，或重新登记这些任务。",
     ),
+    "rules_refused": ("{app} 的规则被拒绝，共 {count} 处错误。第一处：{first}", "查看全部：noonmark next --app {app}"),
     "rules_without_next": (
         "没有下一时刻的时间表：{jobs}。",
         "能执行它们的 worker 启动时会补上：noonmark worker APP",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from noonmark.sim.checkers.acknowledged import Acknowledged
+from noonmark.sim.checkers.alerts import Alerts
 from noonmark.sim.checkers.effects import Effects
 from noonmark.sim.checkers.explain import Explain
 from noonmark.sim.checkers.ground import Ground
@@ -32,6 +33,7 @@ CHECKERS = (
     Occurrences,
     Acknowledged,
     Steps,
+    Alerts,
     Liveness,
     Reasons,
     Explain,

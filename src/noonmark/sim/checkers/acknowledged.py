@@ -54,6 +54,11 @@ class Acknowledged(Watch):
             name = f"flag:{word.deed.what}.ready:{self.world.day(job, word.deed.number)}"
             if not self.world.cluster.facts([name])[name].is_set:
                 self.blame("I12", f"{name} was set, and is not there")
+        elif kind == "mark" and answer.outcome == "done":
+            marked = self.ground.rows.get(word.deed.number)
+            if marked is None or marked.state is not answer.state:
+                said = "not there" if marked is None else marked.state
+                self.blame("S13", f"r{word.deed.number} was marked and became {answer.state}, and is {said}")
         elif kind == "retry" and answer.outcome == "done":
             row = self.ground.rows.get(word.deed.number)
             if row is None or (row.state is State.FAILED_MANUAL and (row.ended_at or 0) < word.at - 1):
@@ -82,9 +87,11 @@ class Acknowledged(Watch):
             self.blame("I12", f"{name}: r{row.id} was promised, and nothing came of it")
 
     def _may_be_skipped(self, row: Occurrence) -> bool:
-        """A call's row may still end as a duplicate of one that came before it, or meet one in progress."""
+        """A call's row may still end as a duplicate of one before it, meet one in progress, or be left out by a person."""
         if row.verdict == Verdict.SKIP_OVERLAP:
             return any(rule.job.one_at_a_time for rule in self.ground.rules.rules[row.job])
+        if row.code == "marked_skip":
+            return any(deed.kind == "mark" and deed.number == row.id for deed, _ in self.world.outside.asked)
         holder = self.ground.rows.get(row.duplicate_of or 0)
         return holder is not None and holder.key == row.key
 

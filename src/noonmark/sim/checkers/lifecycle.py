@@ -1,4 +1,4 @@
-"""S10, I7, L5: only legal steps, only so many attempts, a wait with a bound, and an alert where a person is needed.
+"""S10, I7: only legal steps, only so many attempts, and a wait with a bound.
 
 Rule of the file: the table of steps is written down here once more, by state and state; were it read from ``core``, a
 wrong line there would be legal here.
@@ -34,7 +34,6 @@ STEPS: dict[State | None, frozenset[State]] = {
 BY_A_PERSON = frozenset({_S, _X})
 """What ``act`` may make of any row that has not ended."""
 SLACK = SECOND
-URGENT = 3
 FEW = 5
 
 
@@ -98,8 +97,6 @@ class LifeCycle(Watch):
             self.blame("I4", f"r{row.id} is {row.state} and due at {row.due_at}")
         if before is not None and row.fence < before.fence:
             self.blame("S3", f"r{row.id} went back from fence {before.fence} to {row.fence}")
-        if row.state is _M and was is not _M:
-            self._judge_alert(row, call)
 
     def _judge_attempts(self, row: Occurrence) -> None:
         jobs = [rule.job for rule in self.ground.rules.rules.get(row.job, ())]
@@ -140,13 +137,3 @@ class LifeCycle(Watch):
         self._too_short += due_at < failed_at + shortest and before.not_after is None
         if all(failures > rule.job.retry.max for rule in rules):
             self.blame("I7", f"r{before.id} of {before.job} is tried again after {failures} failures")
-
-    def _judge_alert(self, row: Occurrence, call: Call) -> None:
-        self.prove("alerts where a person is needed")
-        is_cleared = call.verb == "settle" and any(
-            alert.clear and alert.job == row.job for item in call.args[2] for alert in item.alerts
-        )
-        there = self.world.cluster.tallies().open_alerts
-        urgent = [alert for alert in there if alert.job == row.job and alert.level >= URGENT]
-        if not is_cleared and not any(alert.updated_at >= call.at for alert in urgent):
-            self.blame("L5", f"r{row.id} of {row.job} needs a person ({row.code}), and there is no alert")

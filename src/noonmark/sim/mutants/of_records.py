@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from noonmark.core.model import Event
+from noonmark.core import escalate
+from noonmark.core.model import Event, changed
 from noonmark.sim import faults as f
 from noonmark.sim.mutants.plant import Anything, Mutant, Needs, Planter, queues
 from noonmark.stores.memory import activating, alerts, settling, tables
@@ -117,11 +118,25 @@ def _lose_alerts(planter: Planter) -> None:
     planter.put(alerts, "write", lambda *_: None)
 
 
+def _close_for_anybody(planter: Planter) -> None:
+    planter.put(escalate, "is_kept", lambda *_: False)
+
+
+def _close_no_alerts(planter: Planter) -> None:
+    planter.put(alerts, "close", lambda *_: None)
+
+
+def _go_on_to_nobody(planter: Planter) -> None:
+    planter.put(alerts, "_closed", lambda _, alert, now: changed(alert, updated_at=now, closed_at=now))
+
+
 def _record_no_ends(planter: Planter) -> None:
     planter.put(Tables, "end_attempt", lambda *_: None)
 
 
 _ASKED = Needs(jobs=("asked",))
+_ALARMED = Needs(any_job=("careful", "hourly", "windowed"))
+_DEALT_WITH = Needs(any_job=("careful", "hanging"), deeds=("mark",))
 RECORD_MUTANTS: tuple[Mutant, ...] = (
     Mutant(name="a frontier hands over and stays one", plant=_keep_the_frontier_flag),
     Mutant(name="a look loses the successor", plant=_lose_the_successor),
@@ -153,7 +168,10 @@ RECORD_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="a parked row waits for nothing", plant=_wait_for_nothing, needs=Needs(jobs=("daily",), deeds=("flag",))
     ),
-    Mutant(name="alerts are not raised", plant=_lose_alerts, needs=Needs(any_job=("careful", "hourly", "windowed"))),
+    Mutant(name="alerts are not raised", plant=_lose_alerts, needs=_ALARMED),
+    Mutant(name="an urgent alert closes with any success", plant=_close_for_anybody, needs=_ALARMED),
+    Mutant(name="an alert stays open about what was dealt with", plant=_close_no_alerts, needs=_DEALT_WITH),
+    Mutant(name="an urgent alert forgets who else waits", plant=_go_on_to_nobody, needs=_DEALT_WITH),
     Mutant(
         name="ends of attempts are not recorded", plant=_record_no_ends, needs=Needs(any_job=("minutely", "hanging"))
     ),
