@@ -340,10 +340,13 @@ class Site:
 
     def where(self, process: Process) -> str:
         """End a worker that did not come where it should; return what it said last, and where its threads stood."""
+        log = self._logs[process.pid]
         process.send_signal(signal.SIGUSR2)
-        self.sleep(1)
+        with contextlib.suppress(NotSo):  # it may not have come so far that it could tell
+            self.wait(lambda: b"Current thread" in log.read_bytes(), "its stack", at_most=5)
+        self.sleep(0.2)  # so that the stack is there to its end
         self.kill(process)
-        told = self._logs[process.pid].read_text(encoding="utf-8", errors="replace").splitlines()
+        told = log.read_text(encoding="utf-8", errors="replace").splitlines()
         return "\n".join([f"exit code {process.poll()}", *told[-60:]])
 
     def close(self) -> None:

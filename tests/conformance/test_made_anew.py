@@ -109,13 +109,13 @@ def test_workers_of_a_store_that_was_made_anew_declare_their_jobs_in_it_and_go_o
 ) -> None:
     kind, url = place
     with Fleet(url, tmp_path / "state") as fleet:
-        fleet.wait_for_ticks(at_most=10)
+        fleet.wait_for_ticks(at_most=60)
         was = store_id(fleet.stores[0])
         wipe(kind, url)
         looking = open_store(url)  # somebody else makes it anew: a command, a restore, another worker
         looking.signal("r", [Fact(name="x", value=True, actor="ada")])
-        fleet.wait_for_ticks(at_most=15)
-        fleet.wait_for(lambda: len(looking.workers()) == 2, at_most=15)
+        fleet.wait_for_ticks(at_most=60)
+        fleet.wait_for(lambda: len(looking.workers()) == 2, at_most=60)
         assert store_id(looking) != was
         assert [job.name for job in looking.jobs()] == ["tick"]
         assert all(worker.is_running for worker in fleet.workers)
@@ -125,10 +125,10 @@ def test_workers_of_a_store_that_was_made_anew_declare_their_jobs_in_it_and_go_o
 
 def test_a_server_that_comes_back_empty_is_worked_with_anew(tmp_path: Path) -> None:
     with servers.start_redis(kind="valkey") as server, Fleet(server.url, tmp_path / "state") as fleet:
-        fleet.wait_for_ticks(at_most=10)
+        fleet.wait_for_ticks(at_most=60)
         server.kill()  # it keeps nothing
         server.start()
-        fleet.wait_for_ticks(at_most=15)
+        fleet.wait_for_ticks(at_most=60)
         looking = open_store(server.url)
         assert [job.name for job in looking.jobs()] == ["tick"]
         looking.close()
@@ -141,11 +141,11 @@ def test_a_store_that_is_not_there_is_waited_for_and_never_made_anew_by_who_work
     kind, url = place
     monkeypatch.setattr(gate, "MENDING", SECOND // 10)
     with Fleet(url, tmp_path / "state") as fleet:
-        fleet.wait_for_ticks(at_most=10)
+        fleet.wait_for_ticks(at_most=60)
         wipe(kind, url)
         time.sleep(2)
         assert all(worker.is_running for worker in fleet.workers)
         with pytest.raises(StoreError):
             open_store(url, create=False)
         open_store(url).close()
-        fleet.wait_for_ticks(at_most=15)
+        fleet.wait_for_ticks(at_most=60)

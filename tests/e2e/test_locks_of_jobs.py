@@ -42,7 +42,7 @@ def live() -> Iterator[Scheduler]:
         yield scheduler
 
 
-def wait_for(is_so: Callable[[], Any], *, at_most: float = 20.0) -> Any:
+def wait_for(is_so: Callable[[], Any], *, at_most: float = 60) -> Any:
     """Wait until something is so, and return it."""
     end = time.monotonic() + at_most
     while not (found := is_so()):

@@ -59,7 +59,7 @@ class App:
     def said(self) -> str:
         return (self.folder / "said.log").read_text(encoding="utf-8")
 
-    def until(self, is_so: Callable[[], object], at_most: float = 30) -> None:
+    def until(self, is_so: Callable[[], object], at_most: float = 60) -> None:
         end = time.monotonic() + at_most
         while not is_so():
             assert time.monotonic() < end, self.said()

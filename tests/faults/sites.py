@@ -58,8 +58,8 @@ class Site:
         """Seconds from each return to the first run."""
         for _ in range(workers):
             self.fleet.worker()
-        wait_for(lambda: len(self.store.workers()) == workers, at_most=40, what=f"{workers} workers\n{self.said()}")
-        wait_for(lambda: self.traces("beat"), at_most=20, what="the first beat")
+        wait_for(lambda: len(self.store.workers()) == workers, at_most=60, what=f"{workers} workers\n{self.said()}")
+        wait_for(lambda: self.traces("beat"), at_most=60, what="the first beat")
         self.begun = self.store.now()
 
     def said(self) -> str:
@@ -101,8 +101,8 @@ class Site:
         returned: list[Any] = []
         yield returned
         (back,) = returned or [time.monotonic()]
-        first = wait_for(lambda: self._first_since(back), at_most=15, what=f"a run after the return\n{self.said()}")
-        wait_for(lambda: self.all_done(rows), at_most=30, what=f"the jobs of the outage\n{self.said()}")
+        first = wait_for(lambda: self._first_since(back), at_most=60, what=f"a run after the return\n{self.said()}")
+        wait_for(lambda: self.all_done(rows), at_most=60, what=f"the jobs of the outage\n{self.said()}")
         assert [worker.poll() for worker in self.fleet.processes] == [None] * len(self.fleet.processes), self.said()
         self.first_runs.append(first - back)
         assert first - back <= at_most, f"the first run came {first - back:.2f} s after the return\n{self.said()}"

@@ -158,6 +158,6 @@ def test_whatever_befalls_server_and_network_each_job_has_one_effect_and_nobody_
 
     told = f"seed {SEED}: {dict(misfortunes.happened)}"
     assert len(customer.rows) > ASKED_AT_LEAST, told
-    wait_for(lambda: site.all_done(customer.rows), at_most=40, what=f"the rest ({told})\n{site.said()}")
+    wait_for(lambda: site.all_done(customer.rows), at_most=60, what=f"the rest ({told})\n{site.said()}")
     assert [worker.poll() for worker in site.fleet.processes] == [None] * 3, f"{told}\n{site.said()}"
     site.prove(customer.rows)

@@ -69,7 +69,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "jobs.py").write_text(JOBS, encoding="utf-8")
     worker = start_worker(tmp_path)
     try:
-        wait_for(lambda: "done_once" in str(_successes(tmp_path)), at_most=30, what="the first success")
+        wait_for(lambda: "done_once" in str(_successes(tmp_path)), at_most=60, what="the first success")
     finally:
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(timeout=30) == 0, said(tmp_path)
@@ -122,7 +122,7 @@ def test_a_worker_whose_disk_fills_says_so_waits_and_goes_on_when_there_is_room(
             connection.pragma("max_page_count", connection.pragma("page_count") + 8)
         for n in range(2, 20):
             big.later("0s")(n=n)
-        wait_for(lambda: "until somebody makes room" in caplog.text, at_most=30, what="the full disk")
+        wait_for(lambda: "until somebody makes room" in caplog.text, at_most=60, what="the full disk")
         assert "Free some space" in caplog.text
         worker.join(1)
         assert worker.is_running
@@ -130,7 +130,7 @@ def test_a_worker_whose_disk_fills_says_so_waits_and_goes_on_when_there_is_room(
         for link in (store._file.main, store._file.urgent):
             link._connection.pragma("max_page_count", 1_000_000)
         wait_for(
-            lambda: {row.state for row in sched.occurrences("big")} == {State.SUCCESS}, at_most=30, what="the rest"
+            lambda: {row.state for row in sched.occurrences("big")} == {State.SUCCESS}, at_most=60, what="the rest"
         )
         worker.stop()
         assert {row.id for row in sched.occurrences("big")} == asked, "nothing that was accepted is gone"
@@ -148,7 +148,7 @@ def test_a_worker_whose_file_cannot_grow_waits_for_its_store_and_loses_nothing(f
         folder, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100_000, resource.RLIM_INFINITY))
     )
     try:
-        wait_for(lambda: "the worker waits for it and loses nothing" in said(folder), at_most=30, what="the outage")
+        wait_for(lambda: "the worker waits for it and loses nothing" in said(folder), at_most=60, what="the outage")
         assert worker.poll() is None
     finally:
         worker.kill()

@@ -37,7 +37,7 @@ class Bench:
         self.told: queue.SimpleQueue[Happening] = queue.SimpleQueue()
         self.worker: Worker | None = None
 
-    def run(self, fn: Callable[..., Any] | None, *, at_most: float = 15, **fields: Any) -> Occurrence:
+    def run(self, fn: Callable[..., Any] | None, *, at_most: float = 60, **fields: Any) -> Occurrence:
         """Run a function (or the job's own text) once, to its end."""
         params = fields.pop("with_params", {})
         job = Job(**{"name": "work", "trigger": Manual(), "reason": "a test", "retry": Retry(max=0), **fields})

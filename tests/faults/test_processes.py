@@ -114,7 +114,7 @@ def test_a_process_job_and_its_children_die_with_the_worker(fleet: Fleet) -> Non
     child = int(line.split()[1])
 
     worker.kill()
-    wait_for(lambda: not _lives(child), at_most=8, what="the end of the grandchild")
+    wait_for(lambda: not _lives(child), at_most=60, what="the end of the grandchild")
 
 
 def _lives(pid: int) -> bool:

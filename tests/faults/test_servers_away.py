@@ -78,7 +78,7 @@ def test_a_run_that_is_longer_than_an_outage_ends_once_and_keeps_its_attempt(sit
         time.sleep(3)
         site.server.start()
         back.append(time.monotonic())
-    row = wait_for(lambda: site.done(row_id), at_most=15, what="the end of the long run")
+    row = wait_for(lambda: site.done(row_id), at_most=60, what="the end of the long run")
     assert (row.attempt, row.takeovers, row.lost) == (1, 0, 0)
     assert (len(site.traces("begin")), len(site.traces("end"))) == (1, 1)
 
@@ -89,13 +89,13 @@ def test_a_worker_that_starts_before_its_store_waits_and_begins_within_a_second_
     try:
         site.server.kill()
         early = site.fleet.worker()
-        wait_for(lambda: "waits for it" in site.said_by(-1), at_most=30, what="the first try")
+        wait_for(lambda: "waits for it" in site.said_by(-1), at_most=60, what="the first try")
         time.sleep(2)
         assert early.poll() is None
         site.server.start()
         back = time.monotonic()
         rows = site.ask(0.0, 0.1)
-        wait_for(lambda: site.all_done(rows), at_most=20, what=f"a run\n{site.said_by(-1)}")
+        wait_for(lambda: site.all_done(rows), at_most=60, what=f"a run\n{site.said_by(-1)}")
         first = min(float(trace[4]) for trace in site.traces("once") if int(trace[3]) == early.pid)
         # Half a second of it is for those who stand still: they were alive when the server went, and may yet prove.
         assert first - back <= 2.5, "connecting, proving, putting rules in force, and the first run"
@@ -132,7 +132,7 @@ def test_a_web_service_is_told_within_its_patience_and_asks_again_without_doubli
 
 def test_a_worker_that_is_told_to_stop_while_its_store_is_away_stops_soon_and_in_peace(site: Site) -> None:
     leaver = site.fleet.worker("--jobs", "once")
-    wait_for(lambda: "runs 1 jobs" in site.said_by(-1), at_most=30, what="the worker")
+    wait_for(lambda: "runs 1 jobs" in site.said_by(-1), at_most=60, what="the worker")
     with site.outage(3) as back:
         site.proxy.refuse()
         time.sleep(1)
@@ -153,7 +153,7 @@ def test_an_outage_longer_than_a_heartbeat_counts_ends_no_worker_s_own_series(ki
         fleet = Fleet(tmp_path, server.url, jobs="awayjobs.py")
         try:
             pids = {fleet.worker("--jobs", "own", "--ttl", "2").pid for _ in range(3)}
-            wait_for(lambda: ticking(fleet, 0.0) == pids, at_most=40, what="the first ticks")
+            wait_for(lambda: ticking(fleet, 0.0) == pids, at_most=60, what="the first ticks")
             server.kill()
             time.sleep(4)
             server.start()

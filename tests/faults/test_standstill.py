@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from faults.cells import Stage
 from faults.deaths import struck
 from faults.nursery import Nursery
 from faults.places import Places
+from faults.site import COMES
 from faults.stillness import NAP, Stillness
 
 
@@ -43,18 +45,21 @@ def test_its_own_naps_are_no_standstill() -> None:
 def test_a_worker_that_does_not_come_to_its_point_says_where_it_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faults.deaths.COMES", 3)
     places, nursery = Places(), Nursery()
     stage = Stage(store="sqlite", folder=tmp_path, places=places, nursery=nursery)
     try:
         site = stage.site()
         site.sched.declare()
-        said = struck(site, "no such point", "kill", "looked", -9)
+        worker = site.worker("--no-ticks")
+        site.wait(lambda: "runs 9 jobs" in site.said(), "the worker")
+        said = site.where(worker)
+        assert worker.wait(COMES) == -signal.SIGKILL
+        monkeypatch.setattr("faults.deaths.COMES", 0.1)
+        assert "exit code" in struck(site, "no such point", "kill", "looked", -signal.SIGKILL)
     finally:
         stage.close()
         nursery.close()
         places.close()
-    assert "exit code" in said
     assert "runs 9 jobs" in said, "the worker's own log"
     assert "Current thread" in said, "the stack of its threads"
     assert "faults/worker.py" in said, "the stack of its threads"

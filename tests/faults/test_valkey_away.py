@@ -75,14 +75,14 @@ def test_workers_follow_a_failover_by_sentinels(tmp_path: Path) -> None:
         try:
             for _ in range(3):
                 fleet.worker("--jobs", "once")
-            wait_for(lambda: len(fleet.store.workers()) == 3, at_most=40, what="three workers")
+            wait_for(lambda: len(fleet.store.workers()) == 3, at_most=60, what="three workers")
             asked = [fleet.later(awayjobs.ONCE, int((4 + n / 10) * 1e6), n=n) for n in range(30)]
             pair.primary.command("WAIT", "1", "2000")  # what is acknowledged is on the replica, too
             pair.fail_over()
             back = time.monotonic()
             wait_for(
                 lambda: all(row.state is State.SUCCESS for row in fleet.store.occurrences(Query(ids=tuple(asked)))),
-                at_most=30,
+                at_most=60,
                 what=f"the jobs\n{fleet.said()}",
             )
             assert [worker.poll() for worker in fleet.processes] == [None] * 3, fleet.said()

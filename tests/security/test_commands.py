@@ -62,7 +62,7 @@ class Place:
         self.worker = Worker(self.store, registry, observer=self.told.put, grace=SECOND)
         self.worker.start()
 
-    def wait(self, kind: type[Any], at_most: float = 20) -> Any:
+    def wait(self, kind: type[Any], at_most: float = 60) -> Any:
         """Wait for the worker's word."""
         end = time.monotonic() + at_most
         while not isinstance(told := self.told.get(timeout=max(0.01, end - time.monotonic())), kind):

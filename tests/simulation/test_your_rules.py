@@ -30,7 +30,7 @@ from noonmark.core.model import (
     Window,
 )
 from noonmark.engine.pace import SPACING
-from noonmark.explain.outcomes import OUTCOMES
+from noonmark.explain.outcomes import OUTCOMES, lateness
 from noonmark.faces.cli import simulate as command
 from noonmark.faces.cli.__main__ import main
 from noonmark.faces.cli.session import Session
@@ -39,7 +39,7 @@ from noonmark.sim.bodies import body_of
 from noonmark.sim.kinds import COLUMNS, KINDS, RAN
 from noonmark.sim.own import OwnWorld
 from noonmark.sim.store import Cluster
-from noonmark.sim.yours import WITH_A_REASON, Foreseen, Lot, Wish, _deeds, _plan, simulate
+from noonmark.sim.yours import LATE, WITH_A_REASON, Foreseen, Lot, Wish, _deeds, _plan, simulate
 
 START = 1_795_910_400_000_000
 """2026-11-29T00:00:00Z."""
@@ -79,6 +79,18 @@ def test_data_that_comes_late_or_never_shows_what_the_window_makes_of_it(data: i
     found = simulate([REPORT], Wish(start=START, length=DAY // 2, data=data, replicas=1))
     assert lot(found, "report").outcomes == {outcome: 1}
     assert lot(found, "report").bad == (outcome == "missed")
+
+
+def test_what_was_late_says_why() -> None:
+    wish = Wish(start=START, length=2 * DAY, faults=("crash",), a_day=40, replicas=1)
+    found = lot(simulate([INDEX], wish), "index")
+    assert found.late > 0
+    reason = found.reasons["late", ""]
+    assert reason.count == found.late
+    assert lateness(reason.first) >= LATE
+    assert "late" in reason.said["en"]
+    assert "no worker was awake" in reason.said["en"]
+    assert "没有任何 worker 在线" in reason.said["zh"]
 
 
 def test_faults_come_and_cost_lateness_but_no_moment() -> None:

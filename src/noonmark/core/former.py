@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from noonmark.core.model import AlertWrite, Fact, Micros
+from noonmark.core.stored import word_of
 from noonmark.core.values import dataclass
 
 FLAG = "noonmark:another-store"
@@ -31,7 +32,7 @@ class Former:
 
 def former_of(fact: Fact | None) -> Former | None:
     """Return what the fact says, None where nobody knows of another store, or a person took the word away."""
-    return Former(store=str(fact.value), at=fact.set_at or 0) if fact is not None and fact.is_set else None
+    return Former(store=word_of(fact.value), at=fact.set_at or 0) if fact is not None and fact.is_set else None
 
 
 def is_told(fact: Fact | None) -> bool | None:

@@ -8,18 +8,12 @@ Rule of the file: pure, and forgiving: what is not of that shape tells nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from noonmark.core.model import Attempt, Fact, Micros, Story
-from noonmark.core.values import dataclass
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Late:
-    """The try that came back, and when it was heard (store time, UTC microseconds)."""
-
-    attempt: Attempt
-    at: Micros
+Late: TypeAlias = tuple[Attempt, Micros]
+"""The try that came back, and when it was heard (store time, UTC microseconds)."""
 
 
 def fact_name(occurrence_id: int) -> str:
@@ -42,4 +36,4 @@ def late_of(fact: Fact | None, story: Story) -> Late | None:
     said = fact.value if fact is not None else None
     fence = said.get("fence") if isinstance(said, dict) else None
     attempt = attempt_of(story, fence) if isinstance(fence, int) else None
-    return None if attempt is None or fact is None else Late(attempt=attempt, at=fact.set_at or 0)
+    return None if attempt is None or fact is None else (attempt, fact.set_at or 0)

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 from noonmark.core.model import Check, Origin, State
 
 T = TypeVar("T")
+LONGEST_WORD = 300
+"""Characters; a store's name and the place of one are shorter."""
 
 
 class RuleUnreadable(ValueError):
@@ -53,6 +55,12 @@ def value_of(text: str | None) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+def word_of(value: object) -> str:
+    """Return the value of a flag as a word within a sentence: whoever may set flags chose its length."""
+    text = str(value)
+    return text if len(text) <= LONGEST_WORD else f"{text[: LONGEST_WORD - 1]}…"
 
 
 def names_of(text: str) -> tuple[str, ...]:

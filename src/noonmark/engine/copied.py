@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping
 
 from noonmark.core.model import Fact, Micros
+from noonmark.core.stored import word_of
 from noonmark.core.times import to_datetime
 from noonmark.core.values import dataclass
 from noonmark.ports.archive import Record
@@ -48,7 +49,7 @@ def copied(store: Store) -> Copied | None:
     fact = store.facts([FACT]).get(FACT)
     if fact is None or not fact.is_set:
         return None
-    return Copied(to=str(fact.value), at=fact.set_at or 0)
+    return Copied(to=word_of(fact.value), at=fact.set_at or 0)
 
 
 def is_mark(record: Record) -> bool:

@@ -33,6 +33,7 @@ HALF = 10 * 1024 * 1024
 """Bytes after which the file is turned over; two halves are kept."""
 LONGEST_VALUE = 16 * 1024
 """Characters of a param or of a flag's value beyond which it is left out of the command, and a sign stands for it."""
+FLAGS_AT_ONCE = 1000
 LEFT_OUT = "…"
 ROW = "{row}"
 """Stands in a command for the row's number, which is looked up when the command is told."""
@@ -267,11 +268,15 @@ def gone(store: Store, deeds: Sequence[Deed]) -> list[Gone]:
         last[deed.about] = deed
     wanted = sorted({deed.job for deed in last.values() if deed.about[0] in ("pause", "rule")})
     jobs = {row.name: row for row in store.jobs(wanted)} if wanted else {}
-    found = [each for deed in last.values() if (each := _gone(store, jobs, deed)) is not None]
+    names = [f"flag:{deed.name}" for deed in last.values() if deed.about[0] == "flag"]
+    flags: dict[str, Fact] = {}  # programs set them by the thousand
+    for first in range(0, len(names), FLAGS_AT_ONCE):
+        flags |= store.facts(names[first : first + FLAGS_AT_ONCE])
+    found = [each for deed in last.values() if (each := _gone(store, jobs, flags, deed)) is not None]
     return sorted(found, key=lambda each: each.deed.at)
 
 
-def _gone(store: Store, jobs: Mapping[str, JobRow], deed: Deed) -> Gone | None:
+def _gone(store: Store, jobs: Mapping[str, JobRow], flags: Mapping[str, Fact], deed: Deed) -> Gone | None:
     job = jobs.get(deed.job)
     match deed.about[0]:
         case "pause":
@@ -279,7 +284,7 @@ def _gone(store: Store, jobs: Mapping[str, JobRow], deed: Deed) -> Gone | None:
         case "rule":
             is_there = (job is None or not job.rule) if deed.kind == "end_job" else _has(job, deed.value)
         case "flag":
-            fact = store.facts([f"flag:{deed.name}"])[f"flag:{deed.name}"]
+            fact = flags[f"flag:{deed.name}"]
             is_there = fact.is_set if deed.value == LEFT_OUT else fact.value == deed.value
         case "key":
             is_there = _is_cancelled(store, deed)

@@ -172,9 +172,10 @@ def former_lines(before: Former | None, voice: Voice) -> tuple[str, ...]:
 
 def late_lines(scene: Scene) -> tuple[str, ...]:
     """Say that a run came back with a success when it had been given up; whoever decides about the row must know."""
-    late, row, voice = scene.late, scene.row, scene.voice
-    if late is None:
+    row, voice = scene.row, scene.voice
+    if scene.late is None:
         return ()
+    attempt, at = scene.late
     is_open_to_it = row.state in (State.FAILED_MANUAL, State.FAILED_RETRYING)
     mark = voice.say("late_mark" if is_open_to_it else "late_over", run=row.run_id)
-    return (voice.say("line_late", number=late.attempt.number, at=voice.moment(late.at), mark=mark),)
+    return (voice.say("line_late", number=attempt.number, at=voice.moment(at), mark=mark),)

@@ -21,6 +21,8 @@ from noonmark.core.model import DAY, HOUR, MINUTE, SECOND, FlagSet, Job, Micros,
 from noonmark.core.stored import object_of
 from noonmark.core.templates import TemplateProblem
 from noonmark.explain.outcomes import lateness, outcome_of
+from noonmark.explain.why import why
+from noonmark.ports.store import Store
 from noonmark.sim import plan as plans
 from noonmark.sim.bodies import body_of
 from noonmark.sim.checkers import make_checkers
@@ -43,6 +45,8 @@ WITH_A_REASON = frozenset(
     name for column in ("skipped", "missed", "failed", "cancelled") for name in COLUMNS[column]
 ) | {"waiting", "retrying"}
 """Outcomes that ask for one: the others are done, under way or yet to come."""
+DONE_LATE = "late"
+"""What stands in the place of an outcome where a run was done, but late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,9 @@ class Reason:
     count: int
     first: Occurrence
     lacked: tuple[str, ...] = ()  # facts that the first one waited for until it was too late
+    said: Mapping[str, str] = field(
+        default_factory=dict
+    )  # language -> what ``why`` says of the first, where it was late
 
 
 @dataclass(slots=True)
@@ -145,7 +152,7 @@ def simulate(jobs: Sequence[Job], wish: Wish, told: Callable[[float], None] = la
             by_job: dict[str, list[Occurrence]] = {job.name: [] for job in jobs}
             for row in world.cluster.occurrences(Query(oldest_first=True, limit=10_000_000)):
                 by_job[row.job].append(row)
-            lots = tuple(_lot(job, by_job[job.name], now) for job in jobs)
+            lots = tuple(_lot(job, by_job[job.name], now, world.cluster) for job in jobs)
             came = {name: sum(counts.values()) for name, counts in kinds.items()}
             found = tuple(world.history.violations)
             return Foreseen(lots=lots, faults=came, violations=found, until=now)
@@ -226,7 +233,7 @@ def _announcements(job: Job, wish: Wish) -> list[Deed]:
     return [Deed(at=at, kind="announce", what=name) for name, at in found.items() if at < wish.length]
 
 
-def _lot(job: Job, rows: Iterable[Occurrence], now: Micros) -> Lot:
+def _lot(job: Job, rows: Iterable[Occurrence], now: Micros, store: Store) -> Lot:
     lot = Lot(job=job.name, tz=job.tz)
     for row in rows:
         if row.due_at is not None and row.scheduled_for > now:
@@ -234,15 +241,22 @@ def _lot(job: Job, rows: Iterable[Occurrence], now: Micros) -> Lot:
         outcome, many = outcome_of(row, now), row.range_count or 1
         lot.outcomes[outcome] += many
         lot.worst = max(lot.worst, lateness(row))
-        lot.late += many if outcome in RAN and lateness(row) >= LATE else 0
-        if outcome in WITH_A_REASON:
-            known = lot.reasons.get((outcome, row.code))
-            if known is None:
-                reason = Reason(outcome=outcome, count=many, first=row, lacked=_lacked(job, row))
-                lot.reasons[(outcome, row.code)] = reason
-            else:
-                known.count += many
+        if outcome in RAN and lateness(row) >= LATE:
+            lot.late += many
+            if not _count(lot, (DONE_LATE, ""), many):
+                said = {lang: why(store, occurrence_id=row.id, lang=lang).sentence for lang in ("en", "zh")}
+                lot.reasons[DONE_LATE, ""] = Reason(outcome=DONE_LATE, count=many, first=row, said=said)
+        elif outcome in WITH_A_REASON and not _count(lot, (outcome, row.code), many):
+            lot.reasons[outcome, row.code] = Reason(outcome=outcome, count=many, first=row, lacked=_lacked(job, row))
     return lot
+
+
+def _count(lot: Lot, reason: tuple[str, str], many: int) -> bool:
+    """Count a reason on; False when it is a new one."""
+    known = lot.reasons.get(reason)
+    if known is not None:
+        known.count += many
+    return known is not None
 
 
 def _lacked(job: Job, row: Occurrence) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ import pytest
 from calling import Noonmark
 from desk import Desk
 
-from noonmark.core.model import Cron
+from noonmark.core import former
+from noonmark.core.model import Cron, Fact
 from noonmark.core.model.rollback import Claim, Receipt
-from noonmark.engine import places
+from noonmark.engine import copied, places
 from noonmark.engine.statefolder import StateFolder
 from noonmark.testing.builders import make_job
 
@@ -113,3 +114,15 @@ def test_why_and_next_say_that_another_store_lay_here_until_a_person_takes_it_aw
     for words in (("why", "daily"), ("next", "daily"), ("next",), ("doctor",)):
         said = noonmark(*words)
         assert told not in said.out + said.err, words
+
+
+@pytest.mark.parametrize("flag", [former.FLAG, copied.FLAG])
+def test_who_may_set_flags_cannot_fill_every_answer_with_them(
+    noonmark: Noonmark, desk: Desk, state: Path, flag: str
+) -> None:
+    assert not state.exists()
+    desk.register(DAILY)
+    desk.store.signal("r", [Fact(name=f"flag:{flag}", value="x" * 100_000, actor="somebody")])
+    for words in (("why", "daily"), ("next", "daily"), ("doctor",), ("ledger", "show"), ("doctor", "--json")):
+        answer = noonmark(*words)
+        assert len(answer.out) + len(answer.err) < 10_000, words

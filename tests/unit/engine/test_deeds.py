@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,18 @@ def test_a_store_that_goes_away_behind_its_answer_costs_the_deed_nothing(tmp_pat
             raise RuntimeError("away")
 
     assert deeds.remember(tmp_path, Gone(), lambda: [flag("a")]).endswith(": away")
+
+
+def test_flags_that_were_set_by_the_thousand_are_asked_about_by_the_thousand() -> None:
+    asked: list[int] = []
+
+    class Counting(MemoryStore):
+        def facts(self, names: Collection[str]) -> dict[str, Fact]:
+            asked.append(len(names))
+            return super().facts(names)
+
+    store = Counting()
+    store.signal("1", [Fact(name=f"flag:f{number}", value=True) for number in range(0, 2_500, 2)])
+    gone = deeds.gone(store, [flag(f"f{number}") for number in range(2_500)])
+    assert [each.deed.name for each in gone] == [f"f{number}" for number in range(1, 2_500, 2)]
+    assert asked == [1000, 1000, 500]

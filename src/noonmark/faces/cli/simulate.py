@@ -222,10 +222,11 @@ def _row(here: Session, lot: Lot) -> list[str]:
 
 
 def _told(here: Session, lot: Lot, reason: Reason) -> list[str]:
-    outcome = OUTCOMES[reason.outcome]
+    outcome = None if reason.said else OUTCOMES[reason.outcome]
+    words = here.word("simulate_late") if outcome is None else outcome.zh if here.lang == "zh" else outcome.en
     return [
         Told(lot.job),
-        outcome.zh if here.lang == "zh" else outcome.en,
+        words,
         str(reason.count),
         stamp(reason.first.scheduled_for, here.zone(lot.tz)) or "",
         _sentence(here, lot, reason),
@@ -233,6 +234,8 @@ def _told(here: Session, lot: Lot, reason: Reason) -> list[str]:
 
 
 def _sentence(here: Session, lot: Lot, reason: Reason) -> str:
+    if reason.said:
+        return reason.said[here.lang]
     said = here.voice(lot.tz).reason(reason.first.code, reason.first.detail)
     if not reason.lacked:
         return said

@@ -29,6 +29,7 @@ SIMULATE_WORDS: dict[str, tuple[str, str]] = {
     "simulate_no_faults": ("none", "无"),
     "simulate_reasons": ("Why, by job and reason:", "按任务和原因列出："),
     "simulate_reasons_header": ("JOB|OUTCOME|TIMES|FIRST|WHY THE FIRST", "任务|结果|次数|首次|首次的原因"),
+    "simulate_late": ("LATE", "晚"),
     "simulate_waited": ("{sentence} It waited for {facts}.", "{sentence}当时在等待{facts}。"),
     "simulate_again": ("The same future again: {command}", "重现同一未来：{command}"),
     "simulate_progress": ("{share} of {days} lived through", "已经历 {days} 的 {share}"),
