@@ -215,6 +215,24 @@ def test_a_run_that_fails_is_told_retried_marked_and_refused(folder: Path) -> No
         stop(process)
 
 
+def test_dev_waits_for_a_file_that_is_taken_away_while_it_is_replaced(folder: Path) -> None:
+    process, app, log = start(folder, "dev", "jobs.py", "--poll", "0.1"), folder / "jobs.py", folder / "said.log"
+    try:
+        until(folder, ["jobs"], '"tick"')
+        text = app.read_text(encoding="utf-8")
+        app.unlink()
+        deadline = time.monotonic() + 20
+        while "there is no file jobs.py" not in log.read_text(encoding="utf-8"):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        app.write_text(text.replace("def letter", "def card").replace("letter:", "card:"), encoding="utf-8")
+        until(folder, ["jobs"], '"card"')
+    finally:
+        process.send_signal(signal.SIGINT)
+        code = process.wait(timeout=20)
+    assert code == 130, log.read_text(encoding="utf-8")
+
+
 def test_dev_starts_anew_when_a_file_changes_and_leaves_nothing_behind(folder: Path) -> None:
     process = start(folder, "dev", "jobs.py", "--poll", "0.1")
     try:

@@ -49,6 +49,7 @@ def dev(ctx: click.Context, app: str, name: str, poll: float) -> int:
     here.remark(here.word("dev_begins", app=app, store=shown(here.settings.store_url)))
     stop = _stop_on_signals()
     far_end, leash = os.pipe()  # only this process holds the leash: however it ends, the worker notices
+    was_there = False
     while not stop:
         before = stamps(roots)
         process = subprocess.Popen(
@@ -58,13 +59,15 @@ def dev(ctx: click.Context, app: str, name: str, poll: float) -> int:
             reason = _wait(process, roots, before, poll, stop)
         finally:
             _end(process)
+        is_gone = process.returncode == problems.NOT_FOUND
+        was_there = was_there or not is_gone
         if reason == "changed":
             here.remark(here.word("dev_changed"))
         elif not stop:
-            if process.returncode == problems.NOT_FOUND:
+            # Mistyped; but a file that was there is being replaced, by an editor or a checkout.
+            if is_gone and not was_there:
                 return problems.NOT_FOUND
             here.remark(here.word("dev_ended", code=process.returncode))
-            before = stamps(roots)
             while not stop and stamps(roots) == before:
                 time.sleep(poll)
     os.close(leash)
