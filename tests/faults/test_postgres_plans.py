@@ -125,8 +125,8 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "ledger of one": (reading._LEDGER_OF, (1,)),
     "attempts of one": (reading._ATTEMPTS_OF, (1,)),
     "alerts of one": (reading._ALERTS_OF, (1,)),
-    "alert cleared": (alerts._CLEAR, (1, "job1", "failing", 1)),
-    "alerts closed": (alerts._CLOSE_FOR, (1, 1)),
+    "alert cleared": (alerts._CLEAR, (1, "job1", "failing", 1, "{}")),
+    "alerts closed": (alerts._CLOSE_FOR, (1, 1, "{}")),
 }
 QUERIES = {
     "by id": Query(ids=(1,)),

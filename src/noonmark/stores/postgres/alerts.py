@@ -43,7 +43,8 @@ _NEXT = (
     f"SELECT o.* FROM (SELECT occurrence_id FROM ~failed WHERE c.level >= {URGENT}"
     " ORDER BY scheduled_for DESC, occurrence_id DESC) AS f CROSS JOIN LATERAL ("
     f"SELECT o.id, o.code, {_DETAIL} FROM ~occurrence AS o WHERE o.id = f.occurrence_id AND o.state = 'FAILED_MANUAL'"
-    f" AND '' || o.job = c.job AND {_KIND} = c.kind AND o.id IS DISTINCT FROM c.occurrence_id FOR SHARE) AS o LIMIT 1"
+    f" AND '' || o.job = c.job AND {_KIND} = c.kind AND o.id IS DISTINCT FROM c.occurrence_id"
+    " AND o.id <> ALL({unknown}::bigint[]) FOR SHARE) AS o LIMIT 1"
 )
 _CLOSE = (
     "WITH closing AS (SELECT id, job, kind, level, detail, occurrence_id FROM ~alert WHERE closed_at IS NULL AND {which}"
@@ -56,14 +57,14 @@ _CLOSE = (
 _CLEAR = _CLOSE.replace(
     "{which}",
     f"job = $2::text AND kind = $3::text AND (level < {URGENT} OR occurrence_id IS NULL OR occurrence_id = $4::bigint)",
-)
-_CLOSE_FOR = _CLOSE.replace("{which}", "occurrence_id = $2::bigint")
+).replace("{unknown}", "$5")
+_CLOSE_FOR = _CLOSE.replace("{which}", "occurrence_id = $2::bigint").replace("{unknown}", "$3")
 
 
 def write(tx: Transaction, alert: AlertWrite) -> None:
     """Open, update or close the one alert of its job and kind."""
     if alert.clear:
-        tx.at_last(_CLEAR, tx.now, alert.job, alert.kind, alert.occurrence_id)
+        tx.at_last(_CLEAR, tx.now, alert.job, alert.kind, alert.occurrence_id, as_now=True)
         return
     detail = json.dumps(dict(alert.detail), ensure_ascii=False)
     tx.at_last(_OPEN, alert.job, alert.kind, alert.level, alert.code, detail, alert.occurrence_id, tx.now)
@@ -71,4 +72,4 @@ def write(tx: Transaction, alert: AlertWrite) -> None:
 
 def close_for(tx: Transaction, occurrence_id: int) -> None:
     """Close what is open about an occurrence that a person has dealt with."""
-    tx.at_last(_CLOSE_FOR, tx.now, occurrence_id)
+    tx.at_last(_CLOSE_FOR, tx.now, occurrence_id, as_now=True)
