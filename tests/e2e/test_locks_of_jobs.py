@@ -123,7 +123,7 @@ def test_an_outsiders_lock_is_waited_for_and_why_says_so(live: Scheduler, server
         wait_for(lambda: row(live, "reindex").code == "lock_wait")
         assert not ran.is_set()
         said = row(live, "reindex").sentence
-        assert "Somebody outside holds the lock reindex" in said
+        assert "Somebody else holds the lock reindex" in said
         assert server.url.partition("://")[2] in said
         assert release(outside, "reindex", "outsider")
         assert ran.wait(20), "it is asked again within five seconds"

@@ -25,6 +25,15 @@ FOUND: list[tuple[str, list[Move]]] = [
             ("go", 0, 0),
         ],
     ),
+    # A person let one row go while another was being looked at; it started, rightly, and the law knew no single rows.
+    (
+        "forgotten",
+        [
+            ("take", 1, 0), ("take", 0, 0), ("go", 0, 0), ("go", 1, 0), ("sleep", -1, 0), ("take", 1, 0), ("go", 1, 0),
+            ("wait", -1, 0), ("take", 1, 0), ("go", 1, 0), ("take", 1, 0), ("release", -1, 0), ("go", 0, 0),
+            ("go", 0, 0), ("take", 0, 0), ("go", 0, 0),
+        ],
+    ),
 ]  # fmt: skip
 """Ways that once led to a breach; each must be one that can still be gone, and break nothing."""
 

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -327,11 +328,12 @@ def test_reasons_stand_in_the_json_too_and_the_text_reads_well(tmp_path: Path) -
     assert "crash 4、pause 4、outage 4" in zh
 
 
-@pytest.mark.parametrize(("quiet", "said"), [(False, "50% of 7 d lived through\n"), (True, "")])
+@pytest.mark.parametrize(("quiet", "said"), [(False, "50% of 7 d lived through, about 6 s to go\n"), (True, "")])
 def test_how_far_it_is_stands_on_stderr_unless_asked_to_be_quiet(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], quiet: bool, said: str
 ) -> None:
-    monkeypatch.setattr(command, "OFTEN", -1.0)
+    ticks = iter([100.0, *[106.0] * 9])
+    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
     with command.Progress(Session(Settings(quiet=quiet, lang="en")), 7 * DAY) as progress:
         progress.told(0.5)
     assert capsys.readouterr() == ("", said)

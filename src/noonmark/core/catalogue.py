@@ -132,14 +132,14 @@ WAITING: tuple[Reason, ...] = (
     ),
     reason(
         "slot_wait",
-        "Another round is in progress[ ({occupant:run})]; it waits until that one ends.",
-        "另一轮正在进行[（{occupant:run}）]；等它结束。",
+        "Another round was in progress[ ({occupant:run})] when this one was last looked at; it waits for its turn.",
+        "上次查看时另一轮正在进行[（{occupant:run}）]；等待轮到它。",
         WAIT,
     ),
     reason(
         "lock_wait",
-        "Somebody outside holds the lock[ {lock}][ at {at}]; it is asked again until it is free.",
-        "锁[ {lock} ]被外部持有[（{at}）]；会反复询问直到空闲。",
+        "Somebody else holds the lock[ {lock}][ at {at}]; it is asked again until it is free.",
+        "锁[ {lock} ]被他人持有[（{at}）]；会反复询问直到空闲。",
         WAIT,
     ),
     reason(
@@ -232,8 +232,8 @@ NOT_RUN: tuple[Reason, ...] = (
     ),
     reason(
         "lock_held",
-        "Somebody outside held its lock[ {lock}][ at {at}], so this round was skipped.",
-        "锁[ {lock} ]被外部持有[（{at}）]，本轮跳过。",
+        "Somebody else held its lock[ {lock}][ at {at}], so this round was skipped.",
+        "锁[ {lock} ]被他人持有[（{at}）]，本轮跳过。",
         (
             "To wait for the lock instead: lock.busy: wait",
             "若要等待而不是跳过：lock.busy: wait",

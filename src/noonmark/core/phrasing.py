@@ -182,7 +182,7 @@ BECAUSE = {
     "waiting_for_resume": ("the job was paused", "任务处于暂停"),
     "weekend_wait": ("it had to wait for a weekday", "须等到工作日"),
     "slot_wait": ("another round was in progress", "另一轮正在进行"),
-    "lock_wait": ("somebody outside held its lock", "其锁被外部持有"),
+    "lock_wait": ("somebody else held its lock", "其锁被他人持有"),
     "lock_away": ("its lock could not be asked for", "无法申请其锁"),
     "window_not_open": ("it had waited for the window to open", "此前在等窗口开放"),
     "failed_retry": ("it had failed and was waiting for its next try", "此前失败，正等待重试"),

@@ -284,8 +284,13 @@ class Scheduler(Acts):
         Args:
             job, key, states: narrow the answer.
             since, until: scheduled in this span (aware datetimes, the end excluded).
-            limit: at most so many.
+            limit: at most so many, 0 or more.
+
+        Raises:
+            ValueError: ``limit`` is less than 0 or no whole number.
         """
+        if not isinstance(limit, int) or limit < 0:
+            raise ValueError(f"limit={limit!r}: write how many at most, a whole number from 0 on")
         query = model.Query(
             job=job,
             key=key,

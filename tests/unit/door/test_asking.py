@@ -246,6 +246,13 @@ def test_occurrences_can_be_narrowed(sched: Scheduler, clock: VirtualClock) -> N
     assert MINUTE
 
 
+@pytest.mark.parametrize("limit", [-1, 2.0, None])
+def test_a_limit_that_is_no_number_of_rows_is_refused_alike_on_every_store(sched: Scheduler, limit: Any) -> None:
+    with pytest.raises(ValueError, match="write how many at most"):
+        sched.occurrences("ask", limit=limit)
+    assert sched.occurrences(limit=0) == []
+
+
 def test_a_job_is_ended_and_begins_again_when_somebody_declares_it(sched: Scheduler) -> None:
     @sched.job(every("5m"), reason="To be ended.")
     def tick() -> None: ...

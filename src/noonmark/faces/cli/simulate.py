@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from noonmark.core import phrasing, times
 from noonmark.core.durations import parse_duration
-from noonmark.core.model import DAY, MINUTE, Micros, OnEvent
+from noonmark.core.model import DAY, MINUTE, SECOND, Micros, OnEvent
 from noonmark.core.told import Told, joined
 from noonmark.explain.outcomes import OUTCOMES
 from noonmark.explain.render import stamp, table
@@ -132,7 +132,8 @@ class Progress:
         self._length = length
         self._changes = sys.stderr.isatty()
         self._is_shown = False
-        self._next = time.monotonic() + (0.5 if self._changes else OFTEN)
+        self._began = time.monotonic()
+        self._next = self._began + (0.5 if self._changes else OFTEN)
 
     def __enter__(self) -> Progress:
         return self
@@ -146,7 +147,9 @@ class Progress:
         if self._here.settings.quiet or time.monotonic() < self._next:
             return
         days = phrasing.length(self._length, self._here.lang)
-        text = self._here.word("simulate_progress", share=f"{share:.0%}", days=days)
+        spent = time.monotonic() - self._began
+        left = phrasing.length(round(spent * (1 - share) / max(share, 0.001)) * SECOND, self._here.lang)
+        text = self._here.word("simulate_progress", share=f"{share:.0%}", days=days, left=left)
         if self._changes:
             click.echo(f"\r\x1b[K{text}", nl=False, err=True)
         else:

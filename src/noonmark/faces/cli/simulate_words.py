@@ -32,7 +32,10 @@ SIMULATE_WORDS: dict[str, tuple[str, str]] = {
     "simulate_late": ("LATE", "晚"),
     "simulate_waited": ("{sentence} It waited for {facts}.", "{sentence}当时在等待{facts}。"),
     "simulate_again": ("The same future again: {command}", "重现同一未来：{command}"),
-    "simulate_progress": ("{share} of {days} lived through", "已经历 {days} 的 {share}"),
+    "simulate_progress": (
+        "{share} of {days} lived through, about {left} to go",
+        "已经历 {days} 的 {share}，约还需 {left}",
+    ),
     "simulate_kept": (
         "noonmark's own promises: nothing lost, nothing twice, nothing too early.",
         "noonmark 自身的承诺：未丢失、未重复、未提前。",

@@ -93,7 +93,7 @@ class _Canon:
         held = tuple(run.fence == kept.tables.rows[run.row.id].fence for each in self.replicas for run in each.runs)
         return (
             past.acked, self.ago(past.forgotten_at), self.ago(past.first_proof_at), past.provers, past.is_released,
-            epochs_in(self.tables.facts.get("rollback"), self.now),
+            past.let_go, epochs_in(self.tables.facts.get("rollback"), self.now),
             None if serving is None else (self.is_served_by(serving.identity), self.ago(serving.since)),
             tuple(self.chain(each.chain, self.tables) for each in self.replicas),
             (kept.mark, self.ago(kept.at), held, tuple(self.chain(each.chain, kept.tables) for each in self.replicas))

@@ -84,6 +84,9 @@ class Past:
     first_proof_at: Micros | None = None
     provers: frozenset[str] = frozenset()  # who has proved itself since
     is_released: bool = False
+    let_go: frozenset[str] = (
+        frozenset()
+    )  # keys of rows that a person let go, one by one, while others had to be looked at
 
 
 def seen(past: Past, calls: Iterable[Any], keys: dict[int, str], now: Micros) -> Past:
@@ -103,8 +106,10 @@ def seen(past: Past, calls: Iterable[Any], keys: dict[int, str], now: Micros) ->
             }
             past = replace(past, acked=past.acked | done)
         elif call.verb == "prove" and past.forgotten_at is not None:
-            first = now if past.first_proof_at is None else past.first_proof_at
-            past = replace(past, provers=past.provers | {call.args[0].worker}, first_proof_at=first)
+            first, who = now if past.first_proof_at is None else past.first_proof_at, call.args[0].worker
+            # Of what comes to light only now a person's word from before said nothing.
+            new = set() if who in past.provers else {key for key, worker in past.acked if worker == who}
+            past = replace(past, provers=past.provers | {who}, first_proof_at=first, let_go=past.let_go - new)
     return past
 
 

@@ -338,7 +338,7 @@ def repeats_wait_for_a_person(view: View) -> Iterator[str]:
         first = past.first_proof_at
         if not knowing:
             continue
-        if past.is_released:
+        if past.is_released or row.key in past.let_go:
             if not any(line.code == "restored_epoch" for line in lines):
                 yield f"r{row.id} starts again, and nothing says that it may be a repeat"
         elif knowing & (past.provers | {row.holder}):

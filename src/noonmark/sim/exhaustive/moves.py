@@ -282,7 +282,8 @@ def _people(bench: Bench, scene: Scene, state: State, kind: str, about: int) -> 
         assert state.past is not None
         done = mending.release(bench.store, iter(f"{request}.{n}" for n in range(99)).__next__, actor="ann", reason="x")
         is_over = done is not None and not done.left
-        past = replace(state.past, is_released=state.past.is_released or is_over)
+        let_go = state.past.let_go | {row.key for row in bench.store._tables.rows.values() if row.code == "released"}
+        past = replace(state.past, is_released=state.past.is_released or is_over, let_go=let_go)
         return Step(_pruned(bench.unload(state, past=past)), [])
     left = state.left if kind == "resume" else _less(state, kind)
     if kind in ("set", "clear"):
