@@ -34,7 +34,7 @@ _KIND = f"CASE WHEN o.code = '{POISON}' THEN 'poison' WHEN o.verdict IN ({_RAN})
 _DETAIL = (
     """'{"run": "r' || o.id || '", "key": ' || to_json(o.key) || ', "attempt": ' || o.attempt || ', "owner": '"""
     """ || coalesce(substring(c.detail FROM '"owner": ("(?:[^"\\\\]|\\\\.)*")'), '""')"""
-    """ || CASE WHEN o.detail = '{}' THEN '}' ELSE ', ' || substr(o.detail, 2) END AS detail"""
+    """ || CASE WHEN o.detail LIKE '{"%}' THEN ', ' || substr(o.detail, 2) ELSE '}' END AS detail"""
 )
 # From what failed to its rows, one by one and the newest first: a job may have millions of rows that went well.  The job
 # is compared as an expression that no index has, or a plan that is made in empty tables would go by it.

@@ -105,6 +105,17 @@ def an_urgent_alert_whose_run_went_well_after_all_goes_on_to_the_next(harness: H
     assert harness.store.tallies().open_alerts == ()
 
 
+def an_urgent_alert_goes_on_to_a_row_whose_detail_says_nothing(harness: Harness) -> None:
+    harness.activate()
+    for name, detail in (("a", ""), ("b", "[1]"), ("c", "null"), ("d", "{}")):
+        row = harness.running(name, at=1)
+        harness.end(row, Event.FAIL_MANUAL, at=1, code="boom", detail=detail, alerts=(_about(row, 3),))
+    for _ in range(3):
+        harness.act("mark_handled", occurrence_id=_open(harness).occurrence_id, at=2)
+        about = _open(harness)
+        assert json.loads(about.detail)["run"] == f"r{about.occurrence_id}"
+
+
 def an_urgent_alert_does_not_go_on_to_what_fails_later_in_the_same_batch(harness: Harness) -> None:
     failed = _failed(harness)
     harness.act("retry", occurrence_id=failed.id, at=2)

@@ -201,7 +201,7 @@ local function detail_of_next(row, before)
   local owner = is_read and type(told) == 'table' and type(told.owner) == 'string' and told.owner or ''
   local about = '{"run": "r' .. int(row.id) .. '", "key": ' .. quoted(head[KEY]) .. ', "attempt": ' .. int(head[ATTEMPT])
     .. ', "owner": ' .. quoted(owner)
-  return about .. (head[DETAIL] == '{}' and '}' or ', ' .. string.sub(head[DETAIL], 2))
+  return about .. (string.find(head[DETAIL], '^{".*}$') and ', ' .. string.sub(head[DETAIL], 2) or '}')
 end
 
 local function close_alert(id, alert)
