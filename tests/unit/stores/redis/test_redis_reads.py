@@ -167,7 +167,8 @@ def test_an_alert_goes_on_past_more_newer_failures_of_others_than_one_page_holds
     taken = store.take("c", "w1", limit=2_000, runnable=dict.fromkeys(JOBS, LEASE), look_lease=LEASE, at=t0).rows
     alert = AlertWrite(job="job", kind="failing", level=3, code="x", occurrence_id=new)
     ends = [
-        make_end(row, Event.FAIL_MANUAL, verdict="should_run", alerts=(alert,) if row.id == new else ()) for row in taken
+        make_end(row, Event.FAIL_MANUAL, verdict="should_run", alerts=(alert,) if row.id == new else ())
+        for row in taken
     ]
     assert {done.outcome for done in store.settle("d", "w1", ends, at=t0)} == {"applied"}
     store.act("e", Act(kind="mark_handled", actor="ada", reason="why", occurrence_id=new), at=t0)
