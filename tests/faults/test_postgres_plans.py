@@ -14,6 +14,7 @@ import pytest
 
 from noonmark.core.model import Query, State
 from noonmark.stores.postgres import (
+    alerts,
     clock,
     desk,
     facts,
@@ -124,6 +125,8 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "ledger of one": (reading._LEDGER_OF, (1,)),
     "attempts of one": (reading._ATTEMPTS_OF, (1,)),
     "alerts of one": (reading._ALERTS_OF, (1,)),
+    "alert cleared": (alerts._CLEAR, (1, "job1", "failing", 1, "{}")),
+    "alerts closed": (alerts._CLOSE_FOR, (1, 1, "{}")),
 }
 QUERIES = {
     "by id": Query(ids=(1,)),
@@ -214,3 +217,15 @@ def test_an_identity_is_found_by_all_of_its_parts(plans: dict[str, list[Any]], w
         found = [node for node in _nodes(plan) if node.get("Index Name") == "occurrence_identity"]
         assert found, json.dumps(plan, indent=1)
         assert all(f"{part} = w.{part}" in found[0]["Index Cond"] for part in ("job", "subject", "identity"))
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("when", [EMPTY, FULL])
+@pytest.mark.parametrize("name", ["alert cleared", "alerts closed"])
+def test_what_an_alert_goes_on_to_is_not_looked_for_among_what_went_well(
+    plans: dict[str, list[Any]], when: str, name: str
+) -> None:
+    plan = plans[when][list(STATEMENTS).index(name)]
+    found = [node for node in _nodes(plan) if str(node.get("Index Name")).startswith("occurrence")]
+    assert [node["Index Name"] for node in found] == ["occurrence_pkey"], json.dumps(plan, indent=1)
+    assert "Index Cond" in found[0]

@@ -15,6 +15,7 @@ from typing import Any
 
 from noonmark.core.model import Alert, AlertWrite, Event, Job, Occurrence, Verdict
 from noonmark.core.retry import failures_of
+from noonmark.core.stored import object_of
 
 NOTICE, RAISED, URGENT = 1, 2, 3
 _CLOSES = frozenset({Event.SUCCEED, Event.CANCEL, Event.MARK_DONE, Event.MARK_SKIP, Event.MARK_HANDLED})
@@ -76,9 +77,9 @@ def kind_of(verdict: str, code: str) -> str:
 
 def detail_of_next(row: Occurrence, before: str) -> str:
     """Return the detail, as JSON, of an urgent alert that goes on to this occurrence; ``before``: as it was until now."""
-    owner = json.loads(before).get("owner", "")
+    owner = object_of(before).get("owner", "")
     about = {"run": row.run_id, "key": row.key, "attempt": row.attempt, "owner": owner}
-    return json.dumps({**about, **json.loads(row.detail)}, ensure_ascii=False)
+    return json.dumps({**about, **object_of(row.detail)}, ensure_ascii=False)
 
 
 def _write(

@@ -318,7 +318,7 @@ class ChainedStore:
         """
         asking = self._asking
         if asking is not None and asking is not self._witness:
-            if asking.store == str(self._guard.store_id()):
+            if not asking.is_closed and asking.store == str(self._guard.store_id()):
                 return asking
             asking.close()
         return self._witness or self._remember()

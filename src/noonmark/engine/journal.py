@@ -50,7 +50,8 @@ def times_answered(ledger: Iterable[LedgerLine]) -> int:
 
 def intent_name(effect: str, answers: int) -> str:
     """Return under which name the intent of an effect is kept."""
-    return f"{effect}{ROUND_MARK}{answers}" if answers else effect
+    is_plain = not answers and intended(effect) == (effect, 0)
+    return effect if is_plain else f"{effect}{ROUND_MARK}{answers}"
 
 
 def intended(name: str) -> tuple[str, int]:

@@ -63,6 +63,7 @@ class Witness:
         self.store = store
         self.why_blind = why_blind
         self.receipt: Receipt | None = None
+        self.is_closed = False
         self.is_recovered = False
         """True while the receipt is the journal's last line, which is older: the chain may have gone on by a rollback."""
         self._place = place
@@ -141,7 +142,8 @@ class Witness:
             self._place = None
 
     def close(self) -> None:
-        """Let another process be this writer."""
+        """Let another process be this writer; from here on nobody of this one may be it."""
+        self.is_closed = True
         for handle in (self._receipt_file, self._journal, self._lock):
             if handle is not None:
                 with contextlib.suppress(OSError):

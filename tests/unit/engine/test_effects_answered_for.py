@@ -128,3 +128,8 @@ def test_the_intents_of_an_effect_are_told_apart_and_belong_to_it(effect: str) -
     names = [intent_name(effect, answers) for answers in range(3)]
     assert names[0] == effect, "as it was kept before there were answers"
     assert [intended(name) for name in names] == [(effect, 0), (effect, 1), (effect, 2)]
+
+
+def test_an_effect_that_is_named_as_the_intent_of_another_is_told_apart_from_it() -> None:
+    effect = intent_name("pay", 1)
+    assert [intended(intent_name(effect, answers)) for answers in range(2)] == [(effect, 0), (effect, 1)]

@@ -56,14 +56,12 @@ class Place:
 
         def put_back() -> None:
             self.store._tables, self.store._answers, self.store._id = tables, answers, name
-            self.store._known_earliest = (0, None)
 
         return put_back
 
     def make_anew(self) -> None:
         """Put an empty store there."""
         self.store._tables, self.store._answers, self.store._id = Tables(), {}, uuid.uuid4().hex
-        self.store._known_earliest = (0, None)
 
     @contextmanager
     def answering(self, proofs: int) -> Iterator[None]:
@@ -192,3 +190,28 @@ def test_nobody_is_heard_of_in_a_store_that_has_not_answered_yet(place: Place) -
     first()
     worker.prove()
     assert mending.epochs(place.store) == ()
+
+
+def test_a_memory_that_was_given_back_is_asked_about_by_nobody_but_who_takes_it_up_anew(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, worker = place.kept(), place.worker()
+    with place.answering(0):
+        worker.prove()
+    place.make_anew()
+    answers = iter([place.store.store_id()])
+
+    def once() -> str:
+        for answer in answers:
+            return answer
+        raise StoreUnreachable("it does not answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(place.store, "store_id", once)
+        with pytest.raises(StoreUnreachable):
+            worker.prove()
+    first()
+    other = place.worker("w2")
+    other.prove()
+    worker.prove()
+    assert len(set(place.writers())) == 2, "two processes are two writers"

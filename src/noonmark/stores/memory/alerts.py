@@ -27,9 +27,8 @@ def _closed(tables: Tables, alert: Alert, now: Micros) -> Alert:
     """Return the alert closed; an urgent one goes on to the newest other row of its job that needs a person."""
     waiting = [
         row
-        for row in tables.rows.values()
-        if alert.level >= escalate.URGENT
-        and (row.job, row.state) == (alert.job, State.FAILED_MANUAL)
+        for row in (tables.rows.values() if alert.level >= escalate.URGENT else ())
+        if (row.job, row.state) == (alert.job, State.FAILED_MANUAL)
         and row.id != alert.occurrence_id
         and escalate.kind_of(row.verdict, row.code) == alert.kind
     ]

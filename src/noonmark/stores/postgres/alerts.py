@@ -34,16 +34,21 @@ _KIND = f"CASE WHEN o.code = '{POISON}' THEN 'poison' WHEN o.verdict IN ({_RAN})
 _DETAIL = (
     """'{"run": "r' || o.id || '", "key": ' || to_json(o.key) || ', "attempt": ' || o.attempt || ', "owner": '"""
     """ || coalesce(substring(c.detail FROM '"owner": ("(?:[^"\\\\]|\\\\.)*")'), '""')"""
-    """ || CASE WHEN o.detail = '{}' THEN '}' ELSE ', ' || substr(o.detail, 2) END AS detail"""
+    """ || CASE WHEN o.detail LIKE '{"%}' THEN ', ' || substr(o.detail, 2) ELSE '}' END AS detail"""
 )
+# From what failed to its rows, one by one and the newest first: a job may have millions of rows that went well.  The job
+# is compared as an expression that no index has, or a plan that is made in empty tables would go by it.
 # Whoever deals with the next one at this moment holds its row: the alert would never hear of it, so it is waited for.
+_NEXT = (
+    f"SELECT o.* FROM (SELECT occurrence_id FROM ~failed WHERE c.level >= {URGENT}"
+    " ORDER BY scheduled_for DESC, occurrence_id DESC) AS f CROSS JOIN LATERAL ("
+    f"SELECT o.id, o.code, {_DETAIL} FROM ~occurrence AS o WHERE o.id = f.occurrence_id AND o.state = 'FAILED_MANUAL'"
+    f" AND '' || o.job = c.job AND {_KIND} = c.kind AND o.id IS DISTINCT FROM c.occurrence_id"
+    " AND o.id <> ALL({unknown}::bigint[]) FOR SHARE) AS o LIMIT 1"
+)
 _CLOSE = (
     "WITH closing AS (SELECT id, job, kind, level, detail, occurrence_id FROM ~alert WHERE closed_at IS NULL AND {which}"
-    " FOR UPDATE), next AS (SELECT c.id AS alert, n.* FROM closing AS c CROSS JOIN LATERAL ("
-    f"SELECT o.id, o.code, {_DETAIL} FROM ~failed AS f JOIN ~occurrence AS o ON o.id = f.occurrence_id"
-    f" WHERE c.level >= {URGENT} AND o.state = 'FAILED_MANUAL' AND o.job = c.job AND {_KIND} = c.kind"
-    " AND o.id IS DISTINCT FROM c.occurrence_id ORDER BY f.scheduled_for DESC, f.occurrence_id DESC LIMIT 1"
-    " FOR SHARE OF o) AS n)"
+    f" FOR UPDATE), next AS (SELECT c.id AS alert, n.* FROM closing AS c CROSS JOIN LATERAL ({_NEXT}) AS n)"
     " UPDATE ~alert AS a SET closed_at = CASE WHEN next.id IS NULL THEN $1::bigint END, updated_at = $1::bigint,"
     " code = coalesce(next.code, a.code), detail = coalesce(next.detail, a.detail),"
     " occurrence_id = coalesce(next.id, a.occurrence_id)"
@@ -52,14 +57,14 @@ _CLOSE = (
 _CLEAR = _CLOSE.replace(
     "{which}",
     f"job = $2::text AND kind = $3::text AND (level < {URGENT} OR occurrence_id IS NULL OR occurrence_id = $4::bigint)",
-)
-_CLOSE_FOR = _CLOSE.replace("{which}", "occurrence_id = $2::bigint")
+).replace("{unknown}", "$5")
+_CLOSE_FOR = _CLOSE.replace("{which}", "occurrence_id = $2::bigint").replace("{unknown}", "$3")
 
 
 def write(tx: Transaction, alert: AlertWrite) -> None:
     """Open, update or close the one alert of its job and kind."""
     if alert.clear:
-        tx.at_last(_CLEAR, tx.now, alert.job, alert.kind, alert.occurrence_id)
+        tx.at_last(_CLEAR, tx.now, alert.job, alert.kind, alert.occurrence_id, as_now=True)
         return
     detail = json.dumps(dict(alert.detail), ensure_ascii=False)
     tx.at_last(_OPEN, alert.job, alert.kind, alert.level, alert.code, detail, alert.occurrence_id, tx.now)
@@ -67,4 +72,4 @@ def write(tx: Transaction, alert: AlertWrite) -> None:
 
 def close_for(tx: Transaction, occurrence_id: int) -> None:
     """Close what is open about an occurrence that a person has dealt with."""
-    tx.at_last(_CLOSE_FOR, tx.now, occurrence_id)
+    tx.at_last(_CLOSE_FOR, tx.now, occurrence_id, as_now=True)

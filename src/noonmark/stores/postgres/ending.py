@@ -72,6 +72,8 @@ def end(
     line.slot, line.is_changed = "", True
     if row.verdict == Verdict.SKIP_SUPERSEDED and row.claimed:
         claims.release(desk, line)
+    if state is State.FAILED_MANUAL:
+        desk.tx.needs_a_person(row.id)
     if state in YIELDING and escalate.may_be_told(row):
         alerts.close_for(desk.tx, row.id)
 

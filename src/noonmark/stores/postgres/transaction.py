@@ -51,7 +51,7 @@ class ClockStep(Exception):
 class Transaction:
     """What a verb works with.  ``now`` is the store's time of the whole transaction, UTC microseconds."""
 
-    __slots__ = ("_at_last", "_counts", "_earliest", "_later", "_wakes", "first", "now", "session", "timed")
+    __slots__ = ("_at_last", "_counts", "_earliest", "_later", "_needing", "_wakes", "first", "now", "session", "timed")
 
     def __init__(self, session: Session, now: Micros, *, timed: bool, first: str | None = None) -> None:
         self.session = session
@@ -62,7 +62,8 @@ class Transaction:
         self._earliest = FAR
         self._wakes = False
         self._later: list[Statement] = []
-        self._at_last: list[Statement] = []
+        self._at_last: list[tuple[Statement, int | None]] = []
+        self._needing: list[int] = []
 
     @classmethod
     def begin(
@@ -102,9 +103,16 @@ class Transaction:
         """Write when the transaction ends, in the order of the calls."""
         self._later.append((statement, params))
 
-    def at_last(self, statement: str, *params: Param) -> None:
-        """Write when all that ``later`` was asked for is written, in the order of the calls."""
-        self._at_last.append((statement, params))
+    def at_last(self, statement: str, *params: Param, as_now: bool = False) -> None:
+        """Write when all that ``later`` was asked for is written, in the order of the calls.
+
+        ``as_now``: one more parameter tells the rows that came to need a person between this call and the end.
+        """
+        self._at_last.append(((statement, params), len(self._needing) if as_now else None))
+
+    def needs_a_person(self, occurrence_id: int) -> None:
+        """Note that a row needs a person from here on."""
+        self._needing.append(occurrence_id)
 
     def due(self, moment: Micros, worker: str = "") -> None:
         """Note that a row is due at this moment now; a row of one worker is always news to it."""
@@ -133,7 +141,10 @@ class Transaction:
         changed = {name: by for name, by in self._counts.items() if by}
         if changed:
             self.later(_COUNT, texts(changed), numbers(changed.values()))
-        later, self._later, self._at_last = [*self._later, *self._at_last], [], []
+        later, self._later = self._later, []
+        for (statement, params), known in self._at_last:
+            later.append((statement, params if known is None else (*params, numbers(self._needing[known:]))))
+        self._at_last = []
         return later
 
     @property

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from noonmark.core.model import SECOND, Alert, AlertWrite, Event, Occurrence
-from noonmark.testing.builders import LEASE, make_worker
+from noonmark.testing.builders import LEASE, make_end, make_worker
 from noonmark.testing.conformance.harness import Harness
 
 
@@ -103,6 +103,30 @@ def an_urgent_alert_whose_run_went_well_after_all_goes_on_to_the_next(harness: H
     harness.act("retry", occurrence_id=first.id, at=8)  # by a person already: it needs none
     harness.act("mark_done", occurrence_id=newer.id, at=9)
     assert harness.store.tallies().open_alerts == ()
+
+
+def an_urgent_alert_goes_on_to_a_row_whose_detail_says_nothing(harness: Harness) -> None:
+    harness.activate()
+    for name, detail in (("a", ""), ("b", "[1]"), ("c", "null"), ("d", "{}")):
+        row = harness.running(name, at=1)
+        harness.end(row, Event.FAIL_MANUAL, at=1, code="boom", detail=detail, alerts=(_about(row, 3),))
+    for _ in range(3):
+        harness.act("mark_handled", occurrence_id=_open(harness).occurrence_id, at=2)
+        about = _open(harness)
+        assert json.loads(about.detail)["run"] == f"r{about.occurrence_id}"
+
+
+def an_urgent_alert_does_not_go_on_to_what_fails_later_in_the_same_batch(harness: Harness) -> None:
+    failed = _failed(harness)
+    harness.act("retry", occurrence_id=failed.id, at=2)
+    again = harness.take_one(at=2)
+    assert harness.start(again, at=2).outcome == "applied"
+    other = harness.running("b", at=3)
+    over, new = _open(harness), make_end(other, Event.FAIL_MANUAL, alerts=(_about(other, 3),))
+    harness.settle(make_end(again, alerts=(_about(again, 0, clear=True),)), new, at=4)
+    alert = _open(harness)
+    assert alert.id != over.id
+    assert (alert.occurrence_id, alert.count, alert.opened_at) == (other.id, 1, harness.at(4))
 
 
 def an_urgent_alert_goes_on_to_none_of_another_job_or_kind(harness: Harness) -> None:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from noonmark.core.model import SECOND, Event, Fact, Gates, Origin, Query, State
+from noonmark.core.model import SECOND, Act, AlertWrite, Event, Fact, Gates, Origin, Query, State
 from noonmark.core.model.rollback import Claim
 from noonmark.stores.memory import MemoryStore
 from noonmark.stores.redis import RedisStore, reading
@@ -153,3 +153,23 @@ def test_a_proof_of_an_idle_worker_looks_through_no_list_of_all_that_ever_were(
     told = str(server.command("INFO", "commandstats"))
     assert "cmdstat_hget:" in told
     assert not {name for name in ("hgetall", "hvals") if f"cmdstat_{name}:" in told}
+
+
+def test_an_alert_goes_on_past_more_newer_failures_of_others_than_one_page_holds(
+    reopen: Callable[..., RedisStore],
+) -> None:
+    store = reopen()
+    t0 = store.now()
+    store.activate("a", [make_activation(job, effective_at=t0) for job in JOBS], actor="ada", at=t0)
+    rows = [make_caller_row("old", at=t0 - 2 * SECOND), make_caller_row("new", at=t0)]
+    rows += [make_caller_row(f"{n}", job="other", at=t0 - SECOND) for n in range(1_001)]
+    old, new, *_ = [added.id for added in store.add("b", rows, at=t0)]
+    taken = store.take("c", "w1", limit=2_000, runnable=dict.fromkeys(JOBS, LEASE), look_lease=LEASE, at=t0).rows
+    alert = AlertWrite(job="job", kind="failing", level=3, code="x", occurrence_id=new)
+    ends = [
+        make_end(row, Event.FAIL_MANUAL, verdict="should_run", alerts=(alert,) if row.id == new else ())
+        for row in taken
+    ]
+    assert {done.outcome for done in store.settle("d", "w1", ends, at=t0)} == {"applied"}
+    store.act("e", Act(kind="mark_handled", actor="ada", reason="why", occurrence_id=new), at=t0)
+    assert [alert.occurrence_id for alert in store.tallies().open_alerts] == [old]

@@ -169,15 +169,21 @@ local function kind_of(head)
   return RAN[head[VERDICT]] and 'failing' or 'missed'
 end
 
--- The newest other row of the alert's job that needs a person for what the alert is about.
+-- The newest other row of the alert's job that needs a person for what the alert is about.  The newest are asked about
+-- first, a page at a time: everything that waits at once may be a hundred thousand rows.
 local function next_to_tell(alert)
-  local members = call('ZINTER', 2, PREFIX .. 'failed', PREFIX .. 'rows:' .. alert[1], 'WEIGHTS', 1, 0)
-  for index = #members, 1, -1 do
-    local row = load(tonumber(members[index]))
-    if row and row.id ~= known(alert[6]) and row.head[STATE] == 'FAILED_MANUAL' and kind_of(row.head) == alert[2] then
-      return row
+  local first, members = 0
+  repeat
+    members = call('ZREVRANGE', PREFIX .. 'failed', first, first + 499)
+    local scores = #members > 0 and call('ZMSCORE', PREFIX .. 'rows:' .. alert[1], unpack(members)) or {}
+    for index, member in ipairs(members) do
+      local row = scores[index] and load(tonumber(member))
+      if row and row.id ~= known(alert[6]) and row.head[STATE] == 'FAILED_MANUAL' and kind_of(row.head) == alert[2] then
+        return row
+      end
     end
-  end
+    first = first + #members
+  until #members < 500
 end
 
 -- A text as JSON has it, and as the other stores write it.
@@ -195,7 +201,7 @@ local function detail_of_next(row, before)
   local owner = is_read and type(told) == 'table' and type(told.owner) == 'string' and told.owner or ''
   local about = '{"run": "r' .. int(row.id) .. '", "key": ' .. quoted(head[KEY]) .. ', "attempt": ' .. int(head[ATTEMPT])
     .. ', "owner": ' .. quoted(owner)
-  return about .. (head[DETAIL] == '{}' and '}' or ', ' .. string.sub(head[DETAIL], 2))
+  return about .. (string.find(head[DETAIL], '^{".*}$') and ', ' .. string.sub(head[DETAIL], 2) or '}')
 end
 
 local function close_alert(id, alert)
