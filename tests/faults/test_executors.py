@@ -243,3 +243,11 @@ def _lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it is Linux that has signals without a name of their own")
+@pytest.mark.parametrize(("number", "name"), [(9, "SIGKILL"), (36, "signal 36")])
+def test_a_command_that_a_signal_ended_says_which_one(bench: Bench, number: int, name: str) -> None:
+    row = bench.run(None, command=(sys.executable, "-c", f"import os; os.kill(os.getpid(), {number})"))
+    assert (row.state, row.code) == (State.FAILED_MANUAL, "failed_final")
+    assert row.error == f"killed by {name}"

@@ -235,7 +235,7 @@ def environment(run: Run) -> dict[str, str]:
 
 
 def _exit_failure(run: Run, returncode: int, output: _Output) -> Finish:
-    how = f"killed by {signal.Signals(-returncode).name}" if returncode < 0 else f"exit code {returncode}"
+    how = f"killed by {_signal_name(-returncode)}" if returncode < 0 else f"exit code {returncode}"
     said = [line.strip() for line in output.text("stderr").splitlines() if line.strip()]
     if said:  # why shows one line, and the number alone tells nobody what went wrong
         how = f"{how}: {said[-1][:_LINE_LIMIT]}"
@@ -244,6 +244,13 @@ def _exit_failure(run: Run, returncode: int, output: _Output) -> Finish:
         f"{how}\n{tail(text, ERROR_LIMIT - len(how) - 2)}" if text else how
     )  # how it ended stands first, however long
     return Finish(run, ok=False, error=whole, detail={"error": how})
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # most of the real-time signals have none
+        return f"signal {number}"
 
 
 def _child_finish(run: Run, ending: Mapping[str, Any], output: _Output) -> Finish:

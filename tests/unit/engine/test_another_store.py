@@ -30,7 +30,6 @@ def make_anew(world: World) -> None:
     assert isinstance(world.store, MemoryStore)
     world.store._tables, world.store._answers = Tables(), {}
     world.store._id = uuid.uuid4().hex
-    world.store._known_earliest = (0, None)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])

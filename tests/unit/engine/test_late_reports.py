@@ -60,7 +60,6 @@ def test_a_success_for_a_store_that_lies_there_no_more_is_in_the_journal_of_that
         world.advance("19s")
         (run,), before = world.rows(), store.store_id()
         store._tables, store._answers, store._id = Tables(), {}, "f" * 32
-        store._known_earliest = (0, None)
         world.signal("x")
         world.advance("2m")
         assert world.effect_names() == ["worked"]
@@ -112,11 +111,9 @@ def test_who_comes_back_to_its_former_store_is_the_writer_there_that_it_was(tmp_
         writer = chain._receipt.writer
         tables, answers, name = store._tables, store._answers, store._id
         store._tables, store._answers, store._id = Tables(), {}, "f" * 32
-        store._known_earliest = (0, None)
         world.advance("20s")
         assert chain._receipt.writer != writer
         store._tables, store._answers, store._id = tables, answers, name
-        store._known_earliest = (0, None)
         world.advance("20s")
         assert chain._receipt.writer == writer
         assert mending.epochs(store) == ()
@@ -171,7 +168,6 @@ def test_a_late_success_is_told_of_no_row_that_has_its_number_in_another_store()
         id_ = world.later(LIMITED)
         world.advance("40s")
         store._tables, store._answers, store._id = Tables(), {}, "f" * 32
-        store._known_earliest = (0, None)
         world.advance("15s")
         assert world.later(LIMITED, "1h") == id_
         world.advance("1m")
