@@ -57,10 +57,16 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ),
     ("stored rule", "{rule_mi} Mi characters", "存储里的规则", "{rule_mi} Mi 字符"),
     (
-        "rows, outcomes, leases, alerts, flags, rules or jobs of a worker in one call",
+        "rows, outcomes, leases, alerts, flags or rules in one call",
         "{count}",
-        "一次调用的行、结果、租约、告警、标志、规则，或一个 worker 的任务",
+        "一次调用的行、结果、租约、告警、标志或规则",
         "{count}",
+    ),
+    (
+        "jobs of one worker",
+        "{jobs}",
+        "一个 worker 的任务",
+        "{jobs}",
     ),
     ("links and claims of a writer: each text", "{name} characters", "写入者的链环和声明：每个文本", "{name} 个字符"),
     (
@@ -104,6 +110,7 @@ def numbers() -> Mapping[str, str]:
         "error": base.ERROR_LIMIT,
         "worker_error": runs.ERROR_LIMIT,
         "count": base.COUNT_LIMIT,
+        "jobs": base.JOBS_LIMIT,
         "values": source.VALUE_LIMIT,
         "depth": source.DEPTH_LIMIT,
         "line": exports.LINE_LIMIT,

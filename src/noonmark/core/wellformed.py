@@ -18,6 +18,7 @@ from noonmark.core.model import (
     ERROR_LIMIT,
     FACT_LIMIT,
     INDEX_LIMIT,
+    JOBS_LIMIT,
     KEY_LIMIT,
     NAME_LIMIT,
     NOTE_LIMIT,
@@ -86,7 +87,17 @@ def check_take(request_id: str, worker: str, runnable: Mapping[str, Micros], lin
         TooLarge: a text is too long, or there are too many jobs.
     """
     check_call(request_id, worker, link)
-    _few("jobs of a worker", runnable)
+    check_jobs(runnable)
+
+
+def check_jobs(jobs: Sized) -> None:
+    """Check how many jobs one worker runs.
+
+    Raises:
+        TooLarge: there are too many.
+    """
+    if len(jobs) > JOBS_LIMIT:
+        raise TooLarge(f"{len(jobs)} jobs are more than {JOBS_LIMIT} for one worker; let workers share them")
 
 
 def check_leases(worker: str, leases: Sequence[Renewal]) -> None:
@@ -290,7 +301,7 @@ def check_worker(worker: WorkerInfo) -> None:
     texts = (worker.id, worker.name, worker.host, worker.boot_id, worker.process_started, worker.tzdata, worker.version)
     for text in texts:
         _short("the name of the worker", text, NAME_LIMIT)
-    _few("jobs of a worker", worker.jobs)
+    check_jobs(worker.jobs)
     if worker.jobs and (longest := max(worker.jobs, key=len)):
         _short("the name of the job", longest, NAME_LIMIT)
 

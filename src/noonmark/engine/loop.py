@@ -16,6 +16,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, cast
 
+from noonmark.core import wellformed
 from noonmark.core.model import (
     FAR,
     LOOK_LEASE,
@@ -245,7 +246,12 @@ class Engine:
             tell(self._observer, Stopped(handed_back=self._farewell.handed_back))
 
     async def _begin(self) -> None:
-        """Say that we live, put our rules in force, see that every series has its frontier."""
+        """Say that we live, put our rules in force, see that every series has its frontier.
+
+        Raises:
+            TooLarge: these are more jobs than one worker may run: no store would ever answer a take.
+        """
+        wellformed.check_jobs(self.rules.runnable)
         self._reckon(await self._gate.call(self.duty.beat))
         self._expect_renewal(self.duty.beat_at)
         reach(Point.HEARD_OF)

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from noonmark import Context, ContextSync, RetryLater, Scheduler, manual, on_event
+from noonmark.core import wellformed
+from noonmark.core.wellformed import TooLarge
 
 
 @pytest.fixture
@@ -46,6 +48,16 @@ def test_a_worker_runs_what_was_asked_for_and_emits_what_follows(live: Scheduler
     assert (view.name, view.is_alive) == ("w1", False)
     assert view.ended_at is not None
     assert live.workers(alive=True) == []
+
+
+def test_a_worker_of_more_jobs_than_a_store_takes_says_so_instead_of_failing_every_round(
+    live: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wellformed, "JOBS_LIMIT", 2)
+    for number in range(3):
+        live.job(manual(), name=f"job-{number}", reason="x")(lambda: None)
+    with pytest.raises(TooLarge, match="3 jobs are more than 2 for one worker; let workers share them"):
+        live.worker().run()
 
 
 def test_a_lifespan_starts_a_worker_and_ends_it(live: Scheduler) -> None:

@@ -40,7 +40,9 @@ ERROR_LIMIT = 64 * 1024
 RULE_LIMIT = 4 * 1024 * 1024
 """Longest stored rule, in characters of JSON: more than a whole rules file may have."""
 COUNT_LIMIT = 100_000
-"""Most rows, outcomes, leases, alerts, flags, rules or job names in one call."""
+"""Most rows, outcomes, leases, alerts, flags or rules in one call."""
+JOBS_LIMIT = 200_000
+"""Most jobs of one worker."""
 CALL_LIMIT = 64 * 1024 * 1024
 """Most parameters in one call, in characters of JSON, all rows together."""
 LOOK_LEASE: Micros = 5 * SECOND

@@ -15,6 +15,7 @@ from noonmark.core.model import (
     COUNT_LIMIT,
     FACT_LIMIT,
     INDEX_LIMIT,
+    JOBS_LIMIT,
     LOOK_LEASE,
     NAME_LIMIT,
     REQUEST_LIMIT,
@@ -93,8 +94,8 @@ def the_name_of_a_worker_is_kept_at_its_limit_and_refused_beyond(harness: Harnes
 def too_many_leases_or_jobs_in_one_call_are_refused(harness: Harness) -> None:
     leases = [Renewal(occurrence_id=1, fence=1, lease=LEASE)] * (COUNT_LIMIT + 1)
     _refuses(COUNT_LIMIT, lambda: harness.store.renew("w1", leases, at=harness.at(0)))
-    runnable = {str(number): LEASE for number in range(COUNT_LIMIT + 1)}
-    _refuses(COUNT_LIMIT, lambda: harness.take(runnable=runnable))
+    runnable = {str(number): LEASE for number in range(JOBS_LIMIT + 1)}
+    _refuses(JOBS_LIMIT, lambda: harness.take(runnable=runnable))
 
 
 def alerts_are_refused_when_they_are_too_many_or_too_long(harness: Harness) -> None:
