@@ -368,6 +368,7 @@ def _start_afresh(
     kept = os.pathsep.join([*path, str(ROOT), *filter(None, sys.path)])
     env = {**os.environ, **environment, "PYTHONPATH": kept}
     if faked:
+        sweep()
         env |= fake_clock(faked)
     with said.open("ab") as log:
         return subprocess.Popen(
@@ -380,6 +381,18 @@ def fake_clock(offset: str) -> dict[str, str]:
     library = faketime_library()
     assert library is not None
     return {"LD_PRELOAD": library, "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1"}
+
+
+def sweep(memory: Path = Path("/dev/shm")) -> None:
+    """Remove what processes under a false clock left in shared memory when they were killed.
+
+    It is named by the number of the process, and libfaketime ends every later one of the same number.
+    """
+    for path in memory.glob("*faketime_*_*"):
+        number = path.name.rpartition("_")[2]
+        if number.isdigit() and not Path(f"/proc/{number}").exists():
+            with contextlib.suppress(OSError):  # somebody else's
+                path.unlink()
 
 
 def faketime_library() -> str | None:

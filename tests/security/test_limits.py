@@ -18,6 +18,7 @@ from noonmark.core.model import (
     CALL_LIMIT,
     COUNT_LIMIT,
     ERROR_LIMIT,
+    JOBS_LIMIT,
     KEY_LIMIT,
     NAME_LIMIT,
     NOTE_LIMIT,
@@ -234,14 +235,15 @@ def refused_by(store: Store, verb: str) -> None:
             "r", "w", [Settlement(occurrence_id=1, fence=1, event=Event.SUCCEED)] * len(many)
         ),
         "activate": lambda: store.activate("r", [make_activation("job", effective_at=0)] * len(many), actor="t"),
-        "heartbeat": lambda: store.heartbeat(replace(make_worker("w1"), jobs=("j",) * len(many)), SECOND),
+        "heartbeat": lambda: store.heartbeat(replace(make_worker("w1"), jobs=("j",) * (JOBS_LIMIT + 1)), SECOND),
     }
     calls[verb]()
 
 
 @pytest.mark.parametrize("verb", ["add", "signal", "settle", "activate", "heartbeat"])
 def test_every_store_refuses_one_too_many_in_a_call_before_it_writes(store: Store, verb: str) -> None:
-    with pytest.raises(TooLarge, match=f"{COUNT_LIMIT + 1} .* more than {COUNT_LIMIT}; use several calls"):
+    most, instead = (JOBS_LIMIT, "let workers") if verb == "heartbeat" else (COUNT_LIMIT, "use several calls")
+    with pytest.raises(TooLarge, match=f"{most + 1} .* more than {most}.*; {instead}"):
         refused_by(store, verb)
     assert store.jobs() == []
     assert store.occurrences(Query()) == []
@@ -250,7 +252,7 @@ def test_every_store_refuses_one_too_many_in_a_call_before_it_writes(store: Stor
 
 def test_as_many_as_are_allowed_pass_the_check() -> None:
     wellformed.check_rows([make_caller_row("a", at=SECOND)] * COUNT_LIMIT)
-    wellformed.check_worker(replace(make_worker("w1"), jobs=("j",) * COUNT_LIMIT))
+    wellformed.check_worker(replace(make_worker("w1"), jobs=("j",) * JOBS_LIMIT))
 
 
 def test_the_parameters_of_one_call_are_bounded_together() -> None:

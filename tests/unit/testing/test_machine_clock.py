@@ -15,6 +15,9 @@ from noonmark.engine.host import process_started
 from noonmark.ports.clock import STRANGE, SystemClock, offset_in
 from noonmark.stores.sqlite import SqliteStore
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+from faults.site import sweep
+
 WEEK = "604800"
 _ASK = """
 import sys
@@ -44,6 +47,7 @@ FAKETIME = ("faketime", "-f", "+300s")
 
 
 def _ask(way: tuple[str, ...], path: Path) -> list[str]:
+    sweep()
     asked = [*way, sys.executable, "-c", _ASK, str(path), str(os.getpid())]
     return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
 
@@ -87,3 +91,13 @@ def test_a_process_whose_clock_is_faked_is_refused_by_a_store_that_others_use(tm
         assert 0 <= store.now() - before < 60 * SECOND
     finally:
         store.close()
+
+
+def test_what_killed_processes_under_a_false_clock_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    left = [f"faketime_shm_{int(gone.stdout)}", f"sem.faketime_sem_{int(gone.stdout)}"]
+    kept = [f"faketime_shm_{os.getpid()}", "faketime_shm_x", "other_1_1"]
+    for name in (*left, *kept):
+        (tmp_path / name).touch()
+    sweep(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
