@@ -11,8 +11,9 @@ from zoneinfo import ZoneInfo
 
 from faults import figures
 from faults.cells import Stage, cell
+from faults.faking import fake_clock, faketime_library
 from faults.figures import Outcome
-from faults.site import Site, fake_clock, faketime_library
+from faults.site import Site
 from noonmark.testing.servers import Server
 
 SECOND = 1_000_000

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 from faults import jobs
 from faults.checker import ENDS, Findings, Gap, History, Lost, Recorded, judge
 from faults.effects import FILE, Effect, Reader, of_phase
+from faults.faking import fake_clock, sweep
 from faults.figures import Outcome
 from faults.nursery import ROOT, Nursery, Process
 from faults.places import Place
@@ -31,7 +32,6 @@ from noonmark.explain.why import why
 from noonmark.ports.store import Store
 
 SECOND = 1_000_000
-FAKETIME = "/usr/lib/*/faketime/libfaketime.so.1"
 WORKERS = 3
 COMES = 60.0
 """Seconds to wait for what a cell stages: no bound, only longer than a machine with other tests on it stands still."""
@@ -374,28 +374,3 @@ def _start_afresh(
         return subprocess.Popen(
             [sys.executable, "-m", "faults.worker", *arguments], env=env, stdout=log, stderr=log, cwd=said.parent
         )
-
-
-def fake_clock(offset: str) -> dict[str, str]:
-    """Return what sets a process's wall clock wrong, monotonic clocks left alone."""
-    library = faketime_library()
-    assert library is not None
-    return {"LD_PRELOAD": library, "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1"}
-
-
-def sweep(memory: Path = Path("/dev/shm")) -> None:
-    """Remove what processes under a false clock left in shared memory when they were killed.
-
-    It is named by the number of the process, and libfaketime ends every later one of the same number.
-    """
-    for path in memory.glob("*faketime_*_*"):
-        number = path.name.rpartition("_")[2]
-        if number.isdigit() and not Path(f"/proc/{number}").exists():
-            with contextlib.suppress(OSError):  # somebody else's
-                path.unlink()
-
-
-def faketime_library() -> str | None:
-    """Return where libfaketime is, None where it is not installed."""
-    found: Iterator[Path] = Path("/").glob(FAKETIME.lstrip("/"))
-    return next((str(path) for path in sorted(found)), None)

@@ -16,7 +16,7 @@ from noonmark.ports.clock import STRANGE, SystemClock, offset_in
 from noonmark.stores.sqlite import SqliteStore
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-from faults.site import sweep
+from faults.faking import sweep
 
 WEEK = "604800"
 _ASK = """
