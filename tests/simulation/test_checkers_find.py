@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
 from noonmark.core.model import MINUTE
 from noonmark.engine import runs
 from noonmark.sim.checkers import CHECKERS
+from noonmark.sim.checkers.ground import ASKED_ONCE
+from noonmark.sim.checkers.liveness import Liveness
+from noonmark.sim.checkers.watch import Watch
+from noonmark.sim.history import Call
 from noonmark.sim.mutants.hunt import DRAWN, MUTANTS, hunt, run_until_found
 from noonmark.sim.mutants.plant import Planter, planted
 from noonmark.sim.plan import draw
@@ -105,3 +110,31 @@ def test_nobody_is_blamed_for_a_world_without_a_checker() -> None:
     outcome = run_plan(draw(0, length=35 * MINUTE), lambda _: [])
     assert outcome.is_good
     assert not outcome.proofs
+
+
+def test_a_call_that_changed_nothing_is_shown_to_those_only_that_judge_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: Counter[str] = Counter()
+    requests: Counter[str] = Counter()
+
+    def counted(make: type[Watch]) -> Callable[[Watch, Call], None]:
+        hear = make.on_call
+
+        def on_call(watch: Watch, call: Call) -> None:
+            shown[make.name] += 1
+            if make is Liveness and call.verb in ASKED_ONCE:
+                requests[f"{call.verb} {call.args[0]}"] += 1
+            hear(watch, call)
+
+        return on_call
+
+    for make in CHECKERS:
+        if make.on_call is not Watch.on_call:
+            monkeypatch.setattr(make, "on_call", counted(make))
+    outcome = run_seed(4)
+    calls = sum(outcome.calls.values())
+    assert outcome.is_good
+    assert {name for name, times in shown.items() if times == calls} == {"liveness", "rollbacks"}
+    assert 0 < max(times for times in shown.values() if times < calls) < calls / 2
+    twice = sum(times - 1 for times in requests.values())
+    assert twice > 10
+    assert outcome.proofs["stale: requests that came twice"] == twice, "a repeat is news, though it changes nothing"

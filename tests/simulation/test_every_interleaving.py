@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from noonmark.core.model import MINUTE, At, CatchUp
 from noonmark.sim.exhaustive.canon import fingerprint
+from noonmark.sim.exhaustive.chains import Past, seen
 from noonmark.sim.exhaustive.moves import Move, apply, moves
 from noonmark.sim.exhaustive.replay import quiet
-from noonmark.sim.exhaustive.scenes import SCENES, Scene, scene
+from noonmark.sim.exhaustive.scenes import SCENES, START, Scene, scene
 from noonmark.sim.exhaustive.search import follow, search
 from noonmark.sim.exhaustive.story import story
 from noonmark.testing.builders import make_job
@@ -102,3 +105,17 @@ def test_a_trace_is_told_as_a_story() -> None:
     assert "A is killed" in text
     assert "r1 RUNNING (started), due 40.00s, looked at by B, attempt 1, fence 35.00" in text
     assert lines[-1].startswith("moves = [('take', 0, 0)")
+
+
+def test_what_comes_to_light_after_a_persons_word_was_not_let_go_by_it() -> None:
+    def proof(worker: str) -> SimpleNamespace:
+        return SimpleNamespace(verb="prove", args=[SimpleNamespace(worker=worker)])
+
+    past = Past(
+        acked=frozenset({("k1", "w1")}), forgotten_at=START, provers=frozenset({"w0"}), let_go=frozenset({"k1", "k2"})
+    )
+    assert seen(past, [proof("w0")], {}, START).let_go == {"k1", "k2"}, "it said nothing new"
+    told = seen(past, [proof("w1")], {}, START)
+    assert told.let_go == {"k2"}
+    again = replace(told, let_go=frozenset({"k1"}))
+    assert seen(again, [proof("w1")], {}, START).let_go == {"k1"}, "the person knew by then"

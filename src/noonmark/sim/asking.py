@@ -129,7 +129,7 @@ def _heard() -> Iterator[None]:
 
     def swallowed(what: sys.UnraisableHookArgs) -> None:
         """Interrupt anew: the interpreter drops what is raised where an object is given back, and goes on."""
-        if what.exc_type is not KeyboardInterrupt:
+        if what.exc_type is not KeyboardInterrupt or not hasattr(signal, "setitimer"):  # Windows has no such alarm
             hook(what)
             return
         before.setdefault(signal.SIGALRM, signal.signal(signal.SIGALRM, stop))
@@ -143,7 +143,7 @@ def _heard() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = hook
-        if signal.SIGALRM in before:
+        if len(before) > 2:  # the alarm is among them
             signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
