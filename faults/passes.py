@@ -20,7 +20,7 @@ from faults.figures import Outcome
 from faults.nursery import Nursery
 from faults.places import Places, missing
 from faults.stillness import Stillness
-from noonmark.sim.asking import in_turn
+from noonmark.sim.asking import in_turn, unbroken
 
 MODULES = (clocks, crowds, deaths, outages, restores)
 """Where the cells are; importing them enters them into the table."""
@@ -68,7 +68,9 @@ def one_pass(
 
         is_stopped = False
         try:
-            return [ended.result() for ended in in_turn([pool.submit(run, pair) for pair in pairs])]
+            with unbroken:
+                begun = [pool.submit(run, pair) for pair in pairs]
+            return [ended.result() for ended in in_turn(begun)]
         except KeyboardInterrupt:
             is_stopped = True
             raise

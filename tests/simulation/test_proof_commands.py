@@ -187,6 +187,76 @@ def test_an_interruption_that_the_interpreter_drops_comes_anew(number: signal.Si
     assert (ended.returncode, ended.stderr) == (130, "stopped before the end: this is no verdict\n")
 
 
+WAITING = """
+import os, signal, sys
+from concurrent.futures import Future, _base
+from noonmark.sim import asking
+
+class Taking(_base._AcquireFutures):
+    def __enter__(self):
+        for place, future in enumerate(self.futures):
+            future._condition.acquire()
+            if place == len(self.futures) // 2:  # half of the locks are taken
+                os.kill(os.getpid(), int(sys.argv[1]))
+
+@asking.stoppable
+def main(arguments):
+    with asking.Team(2) as team:
+        work = [team.submit(divmod, each, 7) for each in range(100)]
+        _base._AcquireFutures = Taking
+        for ended in getattr(asking, sys.argv[2])(work):
+            ended.result()
+    return 0
+
+if __name__ == "__main__":
+    sys.exit(main([]))
+"""
+
+
+@pytest.mark.parametrize("waiting", ["as_they_end", "in_turn"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "asked to end"])
+def test_an_interruption_of_whoever_takes_many_locks_leaves_none_taken(
+    number: signal.Signals, waiting: str, tmp_path: Path
+) -> None:
+    """Else who gives the results back waits for one of them, and who tidies up waits for that, for ever."""
+    (tmp_path / "waiting.py").write_text(WAITING, encoding="utf-8")
+    script = [sys.executable, str(tmp_path / "waiting.py"), str(int(number)), waiting]
+    with subprocess.Popen(script, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        try:
+            _, blamed = running.communicate(timeout=60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+    assert (running.returncode, blamed) == (130, "stopped before the end: this is no verdict\n")
+
+
+MADE_OF_TEXT = """
+import sys
+if sys.argv[1] == "proof":
+    from noonmark.sim.asking import stoppable
+else:
+    from noonmark.faces.cli import __main__ as cli
+
+def main(*_, **__):
+    exec("import os, signal; os.kill(os.getpid(), signal.SIGINT)\\nwhile True: pass")
+
+if sys.argv[1] == "proof":
+    sys.exit(stoppable(main)([]))
+cli.noonmark.main = main
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("which", ["proof", "noonmark"])
+def test_an_interruption_of_code_that_is_made_of_a_text_ends_with_the_code_of_one(which: str, tmp_path: Path) -> None:
+    """CPython would end what was begun with -m by the signal: whoever declares a dataclass at that moment met it."""
+    (tmp_path / "interrupted_program.py").write_text(MADE_OF_TEXT, encoding="utf-8")
+    script = [sys.executable, "-m", "interrupted_program", which]
+    ended = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 130, ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 LOADED = """
 import importlib.abc, os, runpy, sys
 class Interrupts(importlib.abc.MetaPathFinder):

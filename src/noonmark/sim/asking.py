@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TypeVar
 
+from noonmark.core import interrupted
 from noonmark.core.model import HOUR, MINUTE
 from noonmark.sim.loading import STOPPED, UNDONE
 from noonmark.sim.plan import LENGTH, SHORTEST
@@ -108,6 +109,7 @@ def stoppable(main: Callable[[Sequence[str] | None], int]) -> Callable[..., int]
             try:
                 return main(arguments)
             except KeyboardInterrupt:
+                interrupted.answered()
                 sys.stdout.flush()
                 sys.stderr.write(UNDONE)
                 return STOPPED
@@ -125,7 +127,8 @@ def _heard() -> Iterator[None]:
     def stop(_number: int, _frame: FrameType | None) -> None:
         for heard in before:
             signal.signal(heard, signal.SIG_IGN)  # once is enough: ending takes no interruption
-        raise KeyboardInterrupt
+        if not unbroken.puts_off():
+            raise KeyboardInterrupt
 
     def swallowed(what: sys.UnraisableHookArgs) -> None:
         """Interrupt anew: the interpreter drops what is raised where an object is given back, and goes on."""
@@ -149,6 +152,36 @@ def _heard() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+class _Unbroken:
+    """Whoever is in here is not interrupted: an interruption is raised where it is left.
+
+    What waits for others takes locks that others need, many at a time and not by ``with``: interrupted between them, it
+    keeps them, and who tidies up waits for ever.
+    """
+
+    def __init__(self) -> None:
+        self._deep = 0
+        self._is_put_off = False
+
+    def puts_off(self) -> bool:
+        """Return whether an interruption that comes now has to wait; if so, it is raised later."""
+        self._is_put_off = self._deep > 0
+        return self._is_put_off
+
+    def __enter__(self) -> None:
+        self._deep += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._deep -= 1
+        if self._is_put_off and not self._deep:
+            self._is_put_off = False
+            raise KeyboardInterrupt
+
+
+unbroken = _Unbroken()
+"""Where work is handed out and waited for: in the main thread, for half a second at most."""
+
+
 def as_they_end(work: Iterable[Future[T]]) -> Iterator[Future[T]]:
     """Yield each as soon as it has ended, and heed signals meanwhile.
 
@@ -157,15 +190,18 @@ def as_they_end(work: Iterable[Future[T]]) -> Iterator[Future[T]]:
     """
     left = set(work)
     while left:
-        ended, left = wait(left, HEEDED, FIRST_COMPLETED)
+        with unbroken:
+            ended, left = wait(left, HEEDED, FIRST_COMPLETED)
         yield from ended
 
 
 def in_turn(work: Iterable[Future[T]]) -> Iterator[Future[T]]:
     """Yield each in its turn once it has ended, and heed signals meanwhile."""
     for each in work:
-        while not each.done():
-            wait([each], HEEDED)
+        is_over = False
+        while not is_over:
+            with unbroken:
+                is_over = bool(wait([each], HEEDED).done)
         yield each
 
 
@@ -183,11 +219,12 @@ class Team:
     def submit(self, work: Callable[..., Any], *given: Any) -> Future[Any]:
         """Let one of them do it."""
         # Processes are started here, and a blocked signal stays blocked in them; ours waits meanwhile.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            return self._pool.submit(work, *given)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with unbroken:
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                return self._pool.submit(work, *given)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def __enter__(self) -> Team:
         return self

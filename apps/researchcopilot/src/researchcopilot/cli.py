@@ -202,6 +202,7 @@ def main() -> None:
         refusal.show()  # click's own usage errors
         raise SystemExit(refusal.exit_code) from None
     except (click.Abort, KeyboardInterrupt):
+        exec("")  # or else CPython may end a program begun with -m by the signal, although it was caught here
         raise SystemExit(130) from None
     except _TOLD as trouble:
         click.echo(f"researchcopilot: {trouble}", err=True)

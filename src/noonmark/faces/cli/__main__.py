@@ -12,6 +12,7 @@ import sys
 
 import click
 
+from noonmark.core import interrupted
 from noonmark.faces.cli import problems
 from noonmark.faces.cli.lazy import LazyGroup
 from noonmark.faces.cli.settings import Settings, global_options, wants_json, writes_unicode
@@ -37,6 +38,8 @@ def main(args: list[str] | None = None) -> int:
         gc.disable()  # what is imported stays; it is not looked through for garbage until the command begins
     _fit_streams()
     code = _run(sys.argv[1:] if args is None else args)
+    if code == problems.INTERRUPTED:
+        interrupted.answered()
     if args is None:
         sys.exit(code)
     return code
