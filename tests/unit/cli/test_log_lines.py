@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from calling import Noonmark
 
-from noonmark.core.model import AlertWrite, Decision, Event, Verdict
+from noonmark.core.model import AlertWrite, Cron, Decision, Event, Verdict
 from noonmark.engine import alerts
 from noonmark.faces.cli import logs
 from noonmark.testing.builders import make_job, make_row
@@ -77,7 +77,7 @@ WAITS = Decision(
 def test_a_moment_within_a_line_says_its_offset_for_the_time_before_the_line_is_of_another_zone(
     caplog: pytest.LogCaptureFixture, zone: str, opens: str
 ) -> None:
-    job, row = make_job("night", tz=zone), make_row()
+    job, row = make_job("night", trigger=Cron(expression="0 9 * * *", tz=zone)), make_row()
     with caplog.at_level(logging.INFO):
         alerts.say_decision(job, row, WAITS, "w1")
         alert = AlertWrite(job="night", kind="late", level=1, code=WAITS.code, detail=WAITS.detail)
