@@ -13,11 +13,13 @@ from noonmark.core.cron_errors_zh import CRON_ERRORS
 from noonmark.core.file_errors_zh import FILE_ERRORS
 from noonmark.core.lock_errors_zh import LOCK_ERRORS
 from noonmark.core.rule_errors_zh import RULE_ERRORS
-from noonmark.core.run_errors_zh import RUN_ERRORS
+from noonmark.core.run_errors_zh import RUN_ERRORS, of_a_process
 from noonmark.core.server_errors_zh import SERVER_ERRORS
 
 _HOW = r'write it like "90s", "5m", "1h30m", "2d" or "PT1H30M"'
 _HOW_ZH = '请写成 "90s"、"5m"、"1h30m"、"2d" 或 "PT1H30M"'
+
+_JSON_PLACE = r"line (\d+) column (\d+) \(char \d+\)"
 
 _PLACE = re.compile(r"\\(\d)")
 
@@ -70,6 +72,15 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     (r"(.+): the unit (.+) is unknown; known are (.+)", r"\1：未知单位 \2；可用的是 \3"),
     (r"(.+) is no ISO 8601 duration; " + _HOW, r"\1 不是 ISO 8601 时长；" + _HOW_ZH),
     (r"(.+) is longer than a hundred years; " + _HOW, r"\1 超过一百年；" + _HOW_ZH),
+    # lengths
+    (r"(\d+) d", r"\1 天"),
+    (r"(\d+) h", r"\1 小时"),
+    (r"(\d+) min", r"\1 分钟"),
+    (r"(\d+(?:\.\d)?) s", r"\1 秒"),
+    (r"(\d+) ms", r"\1 毫秒"),
+    (r"(\d+ d) (\d+ h)", r"\1 \2"),
+    (r"(\d+ h) (\d+ min)", r"\1 \2"),
+    (r"(\d+ min) (\d+ s)", r"\1 \2"),
     # times and zones
     (r"(.+) microseconds are outside the years 1 to 9999 in (.+)", r"\1 微秒在 \2 超出公元 1 至 9999 年"),
     (r"(.+) microseconds are outside the years 1 to 9999", r"\1 微秒超出公元 1 至 9999 年"),
@@ -311,6 +322,15 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     (r"a flag needs a name, for example (.+)", r"标志需要名字，例如 \1"),
     (r"a condition on another job needs the job's name", "依赖另一个任务时需要写任务名"),
     (r"(.+) was due more than (\d+) times", r"\1 到期超过 \2 次"),
+    # values in JSON
+    (r"Expecting value: " + _JSON_PLACE, r"第 \1 行第 \2 列：缺少值"),
+    (r"Expecting property name enclosed in double quotes: " + _JSON_PLACE, r"第 \1 行第 \2 列：属性名要用双引号"),
+    (r"Expecting '(.)' delimiter: " + _JSON_PLACE, r"第 \2 行第 \3 列：缺少“\1”"),
+    (r"Extra data: " + _JSON_PLACE, r"第 \1 行第 \2 列：结尾之后还有内容"),
+    (r"Unterminated string starting at: " + _JSON_PLACE, r"第 \1 行第 \2 列：文本没有收尾的双引号"),
+    (r"Invalid control character at: " + _JSON_PLACE, r"第 \1 行第 \2 列：文本里有控制字符"),
+    (r"Invalid \\.*: " + _JSON_PLACE, r"第 \1 行第 \2 列：转义写得不对"),
+    (r"Illegal trailing comma before end of (?:object|array): " + _JSON_PLACE, r"第 \1 行第 \2 列：末尾多一个逗号"),
     (r"No such file or directory", "没有这个文件或目录"),
     (r"Permission denied", "权限不足"),
     (r"Is a directory", "是一个目录"),
@@ -326,6 +346,9 @@ def _compiled() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 def in_chinese(text: str) -> str:
     """Return a complaint of core or the store in Chinese; one that is not known comes back as it is."""
+    ended = of_a_process(text)
+    if ended is not None:
+        return ended
     for pattern, chinese in _compiled():
         match = pattern.fullmatch(text)
         if match is not None:
