@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from noonmark.core.cron_errors_zh import CRON_ERRORS
 from noonmark.core.file_errors_zh import FILE_ERRORS
+from noonmark.core.library_errors_zh import LIBRARY_ERRORS
 from noonmark.core.lock_errors_zh import LOCK_ERRORS
 from noonmark.core.rule_errors_zh import RULE_ERRORS
 from noonmark.core.run_errors_zh import RUN_ERRORS, of_a_process
@@ -18,8 +19,6 @@ from noonmark.core.server_errors_zh import SERVER_ERRORS
 
 _HOW = r'write it like "90s", "5m", "1h30m", "2d" or "PT1H30M"'
 _HOW_ZH = '请写成 "90s"、"5m"、"1h30m"、"2d" 或 "PT1H30M"'
-
-_JSON_PLACE = r"line (\d+) column (\d+) \(char \d+\)"
 
 _PLACE = re.compile(r"\\(\d)")
 
@@ -114,6 +113,11 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r"\1 不是时区；请用 IANA 名称，如 Asia/Shanghai、Europe/Berlin 或 UTC",
     ),
     # limits of stores
+    (r"the note or reason", "备注或原因"),
+    (r"the key", "键"),
+    (r"the actor", "操作者"),
+    (r"the name of the (job|event|step)", r"\1 的名字"),
+    (r"the rule", "规则"),
     (
         r"the name of the worker has (\d+) characters, more than (\d+); write less, or store it elsewhere",
         r"worker 的名字有 \1 个字符，超过 \2；请写短些",
@@ -322,15 +326,6 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     (r"a flag needs a name, for example (.+)", r"标志需要名字，例如 \1"),
     (r"a condition on another job needs the job's name", "依赖另一个任务时需要写任务名"),
     (r"(.+) was due more than (\d+) times", r"\1 到期超过 \2 次"),
-    # values in JSON
-    (r"Expecting value: " + _JSON_PLACE, r"第 \1 行第 \2 列：缺少值"),
-    (r"Expecting property name enclosed in double quotes: " + _JSON_PLACE, r"第 \1 行第 \2 列：属性名要用双引号"),
-    (r"Expecting '(.)' delimiter: " + _JSON_PLACE, r"第 \2 行第 \3 列：缺少“\1”"),
-    (r"Extra data: " + _JSON_PLACE, r"第 \1 行第 \2 列：结尾之后还有内容"),
-    (r"Unterminated string starting at: " + _JSON_PLACE, r"第 \1 行第 \2 列：文本没有收尾的双引号"),
-    (r"Invalid control character at: " + _JSON_PLACE, r"第 \1 行第 \2 列：文本里有控制字符"),
-    (r"Invalid \\.*: " + _JSON_PLACE, r"第 \1 行第 \2 列：转义写得不对"),
-    (r"Illegal trailing comma before end of (?:object|array): " + _JSON_PLACE, r"第 \1 行第 \2 列：末尾多一个逗号"),
     (r"No such file or directory", "没有这个文件或目录"),
     (r"Permission denied", "权限不足"),
     (r"Is a directory", "是一个目录"),
@@ -340,7 +335,16 @@ _ERRORS: tuple[tuple[str, str], ...] = (
 
 @lru_cache(maxsize=1)
 def _compiled() -> tuple[tuple[re.Pattern[str], str], ...]:
-    known = (*RULE_ERRORS, *CRON_ERRORS, *_ERRORS, *SERVER_ERRORS, *LOCK_ERRORS, *FILE_ERRORS, *RUN_ERRORS)
+    known = (
+        *RULE_ERRORS,
+        *CRON_ERRORS,
+        *_ERRORS,
+        *SERVER_ERRORS,
+        *LOCK_ERRORS,
+        *FILE_ERRORS,
+        *LIBRARY_ERRORS,
+        *RUN_ERRORS,
+    )
     return tuple((re.compile(pattern, re.DOTALL), chinese) for pattern, chinese in known)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from calling import Noonmark
@@ -12,7 +13,9 @@ from noonmark.core.errors_zh import in_chinese
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND
 from noonmark.explain import doctor
 from noonmark.faces.cli.doctor_words import told
-from noonmark.rules.problems import Problem
+from noonmark.rules import loader
+from noonmark.rules.problems import Problem, ProblemList
+from noonmark.rules.taskrules import loads_literal
 from noonmark.stores.memory import MemoryStore
 from noonmark.testing.clock import VirtualClock
 
@@ -105,3 +108,36 @@ def test_what_is_no_date_is_not_offered_with_a_time_behind_it(text: str) -> None
 def test_a_date_alone_is_told_what_it_lacks() -> None:
     with pytest.raises(ValueError, match="has no time of day; write it as 2026-11-28T09:00:00"):
         times.parse_instant("2026-11-28", "UTC")
+
+
+BROKEN = [
+    "a: [", "a: {b: 1", "a: [1 2: 3", "a:\n  - 1\n b: 2", "a: 'x", 'a: "x', "a: b: c", "a\nb: 1", "- a\nb: 1", "a: @x",
+    "a: %x", "\ta: 1", "a: *x", "a: |x\n  y", 'a: "\\q"', 'a: "\\xg0"', "a: &", "%YAML 1.2\n%YAML 1.2\n---\n", "{a: 1]",
+    "[1, 2", "? [a]\n: b", "a: !<x", "a: !x!y 1", "a: `x`", "a: - b", "  a: 1\nb: 2", "a: 1\n  b: 2", "a: 'x\n--- y",
+    "a: [b, c}", "a: ]", "x: }",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_what_the_yaml_library_says_of_a_file_is_told_in_chinese(text: str) -> None:
+    with pytest.raises(ProblemList) as refused:
+        loader.loads(f"version: 1\njobs:\n  ok: {{manual: true, command: [x], reason: r}}\n{text}\n")
+    for problem in refused.value.problems:
+        assert re.search(r"[a-z]{3,} [a-z]{2,} [a-z]{2,}", problem.text("zh")) is None, problem.text("zh")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "{'a: 1}", "[1)", ")", "{'a'：1}", "'''x", "{\n  1\n ]"],
+)
+def test_what_python_says_of_a_file_is_told_in_chinese(text: str) -> None:
+    with pytest.raises(ProblemList) as refused:
+        loads_literal(f"TASK_RULES = {text}\nif 1:\n  x = 1\n", name="rules.py", keep_good=False, known=())
+    for problem in refused.value.problems:
+        said = problem.text("zh").replace("TASK_RULES", "")
+        assert re.search(r"[a-z]{3,} [a-z]{2,} [a-z]{2,}|invalid syntax", said) is None, said
+
+
+def test_a_text_that_is_too_long_is_named_in_chinese(noonmark: Noonmark) -> None:
+    said = noonmark("pause", "digest", "--reason", "a" * 50_000, "--lang", "zh").err
+    assert "备注或原因 有 50000 个字符，超过 8192" in said
