@@ -31,6 +31,18 @@ RULE_ERRORS: tuple[tuple[str, str], ...] = (
         r"键 \1 是空的，因为任务没有 each：同一件事会做两次",
     ),
     (
+        r'key (".*") is empty, for (.+) (?:is|are) empty: the same thing would be done twice',
+        r"键 \1 是空的，因为 \2 为空：同一件事会做两次",
+    ),
+    (
+        r'template (".*") gives nothing, for the job has no each; write some text beside it',
+        r"模板 \1 的结果为空，因为任务没有 each；请在旁边写些文字",
+    ),
+    (
+        r'template (".*") gives nothing, for (.+) (?:is|are) empty; write some text beside it',
+        r"模板 \1 的结果为空，因为 \2 为空；请在旁边写些文字",
+    ),
+    (
         r"(\S+) is empty, so the same thing would be done twice; give one, or leave \S+ out",
         r"\1 是空的，同一件事会做两次；请给一个，或省去 \1",
     ),

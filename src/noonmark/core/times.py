@@ -295,6 +295,11 @@ def stamp_text(us: Micros, tz: str) -> str:
     return f"{_DAYS[moment.weekday()]} {moment.day} {_MONTHS[moment.month - 1]} {moment.year} {moment:%H:%M:%S}"
 
 
+def offset_text(us: Micros, tz: str) -> str:
+    """Return how far the local time is from UTC, ``+08:00``; to the second where a zone of old was so exact."""
+    return local(us, tz).isoformat(timespec="microseconds")[len("2026-11-28T18:30:00.000000") :]
+
+
 def length_text(us: Micros) -> str:
     """Return a length for people, at most two units: ``42 min``, ``1 h 30 min``, ``9.7 s``, ``250 ms``."""
     if us < 0:
