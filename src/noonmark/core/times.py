@@ -358,10 +358,18 @@ def _read(text: str) -> tuple[datetime, str]:
     if body and re.fullmatch(r"[A-Za-z_]+(/[A-Za-z0-9_+\-]+)*", last):
         text, named = body, last
     text = text.strip()
-    if re.fullmatch(r"[0-9-]+", text):
+    if re.fullmatch(r"[0-9-]+", text) and _is_date(text):
         raise ValueError(f'"{shown}" has no time of day; write it as {shown}T09:00:00')
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise ValueError(f'"{shown}" is no ISO time ({error}); write it like 2026-12-01T09:00:00') from None
     return moment, named
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -34,11 +34,10 @@ def _wait(after: Length | float | datetime | None) -> timedelta | None:
         after = float(after)
     if isinstance(after, (int, float)):
         return timedelta(seconds=max(0.0, min(float(after), 366 * 86_400.0)))
-    moment = after if isinstance(after, datetime) else _moment(after)
-    if moment is not None:
-        until = times.from_datetime(moment) - SystemClock().wall()
-        return timedelta(microseconds=max(0, until))
-    return timedelta(microseconds=micros(after, "after"))
+    moment = _moment(after) if isinstance(after, str) else after
+    if moment is None:
+        return timedelta(microseconds=micros(str(after), "after"))
+    return timedelta(microseconds=max(0, times.from_datetime(moment) - SystemClock().wall()))
 
 
 def _moment(text: str) -> datetime | None:
