@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 BY_ITSELF = 1.0
-"""Seconds in which what ends with its parent (a `tee` at the end of its input, a tracker) may do so before anybody calls it left behind."""
+"""Seconds in which what ends with its parent (a ``tee``, a tracker) may do so before anybody calls it left behind."""
 _POLL = 0.02
 _PROC = Path("/proc")
 
