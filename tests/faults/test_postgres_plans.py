@@ -106,7 +106,7 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "claims dropped": (writing._CLAIM_DROP, ("{}",)),
     "facts written": (writing._FACT, _lines(5)),
     "waiters dropped": (writing.WAIT_DROP, ("{}",)),
-    "slots passed on": (writing._PASS_ON, (1, "{}", "c")),
+    "slots passed on": (writing.PASS_ON, (1, "{}", "c")),
     "wake written": (writing.WAKE, ("{}",)),
     "ledger counted": (writing._LEDGER_COUNT, (1, *_lines(3))),
     "lives": (writing.LIVE, _lines(34)),
@@ -229,3 +229,14 @@ def test_what_an_alert_goes_on_to_is_not_looked_for_among_what_went_well(
     found = [node for node in _nodes(plan) if str(node.get("Index Name")).startswith("occurrence")]
     assert [node["Index Name"] for node in found] == ["occurrence_pkey"], json.dumps(plan, indent=1)
     assert "Index Cond" in found[0]
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("when", [EMPTY, FULL])
+def test_who_leaves_a_slot_reads_the_queue_in_its_order_and_sorts_nothing(
+    plans: dict[str, list[Any]], when: str
+) -> None:
+    plan = plans[when][list(STATEMENTS).index("slots passed on")]
+    nodes = list(_nodes(plan))
+    assert "waiter_pkey" in [node.get("Index Name") for node in nodes], json.dumps(plan, indent=1)
+    assert not [node for node in nodes if node["Node Type"].endswith("Sort")], json.dumps(plan, indent=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noonmark.core.model import Event, Gates, Occurrence, Settled, State
-from noonmark.testing.builders import LEASE
+from noonmark.testing.builders import LEASE, make_end
 from noonmark.testing.conformance.harness import Harness
 
 SLOT = "slot:job:"
@@ -317,6 +317,25 @@ def who_leaves_a_slot_wakes_the_oldest_that_waits_for_it(harness: Harness) -> No
     assert harness.start(again, at=3, slot=SLOT).outcome == "applied"
     harness.end(again, at=4)
     assert harness.take_one(at=4).id == younger.id
+
+
+def of_more_than_a_thousand_that_wait_for_a_slot_the_oldest_is_handed_it_wherever_it_stands(harness: Harness) -> None:
+    occupant = _occupied(harness)
+    harness.add(*(harness.series_row(f"n{n}", at=2 - n / 1000, due_at=harness.at(2)) for n in range(1002)), at=2)
+    looks = harness.take("w1", at=2, limit=1100).rows
+    seen = Gates(revision=1, facts={SLOT: harness.store.facts([SLOT])[SLOT].version})
+    parks = [
+        make_end(row, Event.PARK, due_at=harness.at(62), gates=seen, verdict="skip_overlap", code="slot_wait")
+        for row in looks
+    ]
+    assert {answer.outcome for answer in harness.settle(*parks, at=2)} == {"applied"}
+    oldest, next_one, *_ = sorted(looks, key=lambda row: row.scheduled_for)
+    assert oldest.id > next_one.id, "the last to come: a date that a person filled in, say"
+    harness.end(occupant, at=3)
+    assert harness.take_one(at=3).id == oldest.id
+    harness.act("cancel", at=4, occurrence_id=oldest.id)
+    harness.end(harness.row(oldest.id), Event.CANCEL, at=4)
+    assert harness.take_one(at=4).id == next_one.id
 
 
 def who_leaves_a_slot_hands_it_to_the_oldest_so_that_nobody_comes_between(harness: Harness) -> None:

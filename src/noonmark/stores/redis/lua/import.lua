@@ -120,7 +120,7 @@ local WRITERS = {
     local names = change(row)[WAITS] or {}
     names[#names + 1] = name
     row.head[WAITS] = names
-    if version_of(name) ~= version then
+    if string.sub(name, 1, 5) ~= 'slot:' and version_of(name) ~= version then
       wake(name)
     end
   end,
