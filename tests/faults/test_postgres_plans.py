@@ -34,7 +34,19 @@ from noonmark.testing.servers import Postgres
 ROWS = 1_000_000
 SCHEMA = "plans"
 EMPTY, FULL = "planned in empty tables", "planned in full ones"
-LARGE = {"occurrence", "agenda", "claim", "request", "ledger", "waiter", "attempt", "outcome", "note", "fact"}
+LARGE = {
+    "job_revision",
+    "occurrence",
+    "agenda",
+    "claim",
+    "request",
+    "ledger",
+    "waiter",
+    "attempt",
+    "outcome",
+    "note",
+    "fact",
+}
 HISTORY = LARGE - {"agenda", "waiter"}
 NONE: tuple[Any, ...] = ("{}",) * 6
 
@@ -122,6 +134,7 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "mark": (clock.MARK, (1,)),
     "keys as facts": (facts._CLAIM, ("{}",)),
     "one": (reading._ONE, (1,)),
+    "revisions of some jobs": (reading.REVISIONS_OF, ("{}",)),
     "ledger of one": (reading._LEDGER_OF, (1,)),
     "attempts of one": (reading._ATTEMPTS_OF, (1,)),
     "alerts of one": (reading._ALERTS_OF, (1,)),

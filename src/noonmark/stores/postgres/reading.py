@@ -63,7 +63,9 @@ OPEN = (
     " FROM ~agenda, t GROUP BY state"
 )
 _ACTS = f"SELECT {_LEDGER} FROM ~ledger WHERE occurrence_id = 0 AND job <> '' ORDER BY seq"  # they concern whole jobs
-_REVISIONS = "SELECT name, rule, digest, revision, effective_at, event, actor FROM ~job_revision ORDER BY seq"
+_REVISION = "name, rule, digest, revision, effective_at, event, actor"
+_REVISIONS = f"SELECT {_REVISION} FROM ~job_revision ORDER BY seq"
+REVISIONS_OF = f"SELECT {_REVISION} FROM ~job_revision WHERE name = ANY($1::text[]) ORDER BY seq"
 _SNAPSHOT: Statement = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
 _END: Statement = ("COMMIT", ())
 
@@ -199,9 +201,12 @@ def workers(session: Session) -> list[WorkerInfo]:
     return [WorkerInfo(**(_named(_WORKER, row) | {"jobs": names_of(unescaped(row[-1]))})) for row in rows]
 
 
-def tallies(session: Session, fixed: Micros | None, *, revisions: bool) -> Tallies:
+def tallies(session: Session, fixed: Micros | None, *, revisions: bool | Collection[str]) -> Tallies:
     """Count, for backlog and overview; only open rows are looked at, ended ones are counted as they end."""
-    last: list[Statement] = [(_REVISIONS, ()), (_ACTS, ())] if revisions else []
+    last: list[Statement] = []
+    if revisions:
+        named = () if isinstance(revisions, bool) else revisions
+        last = [(REVISIONS_OF, (texts(named),))] if named else [(_REVISIONS, ()), (_ACTS, ())]
     _, clock, counted, open_rows, alerts, *told, _ = session.ask(
         _SNAPSHOT, (f"SELECT {NOW}", (fixed,)), (_COUNTERS, ()), (OPEN, (fixed,)), (_OPEN_ALERTS, ()), *last, _END
     )
@@ -220,7 +225,7 @@ def tallies(session: Session, fixed: Micros | None, *, revisions: bool) -> Talli
         duplicates_refused=counters.get("duplicates_refused", 0),
         open_alerts=tuple(Alert(**_named(_ALERT, row)) for row in alerts),
         revisions=tuple(_revision(row) for row in told[0]) if told else (),
-        acts=tuple(LedgerLine(**_named(_LEDGER, line)) for line in told[1]) if told else (),
+        acts=tuple(LedgerLine(**_named(_LEDGER, line)) for line in told[1]) if revisions is True else (),
     )
 
 

@@ -36,6 +36,7 @@ HOT = {
     "succeed": (settling.SUCCEED, 8),
     "oldest in the queue of a slot": (claims.OLDEST_WAITER, 1),
     "renew": (leases.RENEW, 4),
+    "revisions of a job": (reading.REVISIONS_OF, 1),
     "identity": (adding._BY_IDENTITY, 3),
     "open rows of a series": (activating._SERIES, 1),
     "rows with a key": (acting._WITH_KEY, 1),
