@@ -96,3 +96,14 @@ def test_a_job_with_more_revisions_than_a_page_is_read_whole(store: RedisStore) 
     harness.activate(job="other", digest="d")
     told = store.tallies(revisions=["job", "other"]).revisions
     assert [row.revision for row in told] == [*range(1, 1_203), 1]
+
+
+def test_an_alert_that_closes_asks_for_what_waits_for_another_kind_by_the_page(
+    store: RedisStore, fields_read: Count
+) -> None:
+    harness = Harness(store)
+    about = harness.urgent_among_others(700).id
+    with fields_read("head") as heads:
+        harness.act("mark_done", occurrence_id=about)
+    assert harness.story(about).alerts[0].closed_at is not None
+    assert len(heads) < 10, "a hundred thousand may wait"
