@@ -129,6 +129,7 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "rows of the gone": (waking._ROWS_OF, ("w", 10)),
     "renew": (leases.RENEW, (1, *_lines(3), "w")),
     "reap": (leases._REAP, (1,)),
+    "slots swept": (leases.SWEEP, (1, 10)),
     "note": (leases.FIRST_WINS, (1, 1, 1, "w", "k", "n", "v")),
     "prune": (requests.PRUNE, (1, 10)),
     "mark": (clock.MARK, (1,)),

@@ -48,7 +48,6 @@ _SLOT = (
     " FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (name, id, since) WHERE s.name = n.name"
     " AND s.name = ANY($1::text[])"
 )
-_FREE = (0, 0)
 # From one who waits to the next in the order of ``core.lifecycle.waits_under``, and no further than the first that is free:
 # a hundred thousand may wait.  Each step asks for one line, or a plan that is made in empty tables would sort them all.
 _STEP = "SELECT version, occurrence_id FROM ~waiter WHERE fact = n.name{after} ORDER BY version, occurrence_id LIMIT 1"
@@ -211,7 +210,7 @@ def _write_slots(desk: Desk) -> None:
     names = sorted({*desk.slots, *desk.slots_before})
     changed = [name for name in names if desk.slots.get(name) != desk.slots_before.get(name)]
     if changed:
-        occupants, since = zip(*(desk.slots.get(name, _FREE) for name in changed), strict=True)
+        occupants, since = zip(*(desk.slots.get(name, (0, desk.now)) for name in changed), strict=True)
         desk.tx.later(_SLOT, texts(changed), numbers(occupants), numbers(since))
 
 
