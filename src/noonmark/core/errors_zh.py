@@ -87,6 +87,10 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r"(.+) has no time zone, so it names no instant; pass an aware datetime, for example with (.+)",
         r"\1 没有时区，无法确定是哪一刻；请传入带时区的 datetime，例如 \2",
     ),
+    (
+        r"(.+) is no moment; pass an aware datetime or a text such as (.+)",
+        r"\1 不是时刻；请传入带时区的 datetime，或如 \2 的文本",
+    ),
     (r"(.+) has a zone already; a local time has none", r"\1 已带时区；本地时间不应带"),
     (
         r"business_date (.+) is unknown; write same or previous_day",

@@ -47,6 +47,19 @@ def from_datetime(moment: datetime) -> Micros:
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
+def instant_of(when: datetime | str) -> Micros:
+    """Return an aware datetime, or an ISO text with Z, an offset or a zone behind it, as UTC microseconds.
+
+    Raises:
+        ValueError: no moment, or one whose zone nobody can tell.
+    """
+    if isinstance(when, datetime):
+        return from_datetime(when)
+    if isinstance(when, str):
+        return parse_instant(when, None)
+    raise ValueError(f'{when!r} is no moment; pass an aware datetime or a text such as "2026-12-01T09:00:00+08:00"')
+
+
 _FIRST_TOLD: Micros = -62_135_510_400_000_000  # 2 January of the year 1, so that no zone pushes it out of the calendar
 _LAST_TOLD: Micros = 253_402_214_400_000_000  # 31 December 9999, likewise
 

@@ -25,6 +25,7 @@ from noonmark.core.model import PAYLOAD_LIMIT
 from noonmark.engine.context import Context, ContextSync, RunFacts
 from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, Retry
 from noonmark.engine.registry import plain
+from noonmark.engine.runs import said_by
 from noonmark.ports.clock import SystemClock
 
 
@@ -108,12 +109,12 @@ def ending(fn: Callable[[], Any]) -> dict[str, Any]:
         kinds = ((Retry, "retry"), (DoNotRetry, "do_not_retry"), (EffectUnknown, "effect_unknown"), (LeaseLost, "lost"))
         kind = next((kind for type_, kind in kinds if isinstance(error, type_)), "error")
         wait = error.after if isinstance(error, Retry) else None
-        after = None if wait is None else wait // timedelta(microseconds=1)
+        after = wait // timedelta(microseconds=1) if isinstance(wait, timedelta) else None
         return {"op": "end", "kind": kind, "value": text[-PAYLOAD_LIMIT:], "after": after}
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        return {"op": "end", "kind": "not_stored", "value": str(error)[:200]}
+    except Exception as error:  # whatever a value of the job's own raises when it is read: the work was done
+        return {"op": "end", "kind": "not_stored", "value": said_by(error)[:200]}
     if len(text) > PAYLOAD_LIMIT:
         return {"op": "end", "kind": "not_stored", "value": f"{len(text)} characters, more than {PAYLOAD_LIMIT}"}
     return {"op": "end", "kind": "ok", "value": text}

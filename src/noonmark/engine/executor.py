@@ -102,6 +102,17 @@ def execute_sync(run: Run, callbacks: Callbacks) -> Finish:
         return failed(run, error)
 
 
+def silent_end(run: Run, task: asyncio.Task[None]) -> Finish | None:
+    """Return the end of a run whose task came to one without reporting it, None where it did report.
+
+    A task that is cancelled before its first step never runs a line, and a GeneratorExit of the job's own is let through.
+    """
+    if task.cancelled():
+        return failed(run, asyncio.CancelledError())
+    error = task.exception()
+    return None if error is None else failed(run, error)
+
+
 class JobLoop:
     """The second event loop: a job that blocks it delays other jobs, but neither deciding nor renewing."""
 
@@ -142,14 +153,23 @@ class JobLoop:
     def _begin(self, runs: Iterable[Run]) -> None:
         create = self._loop.create_task
         for run in runs:
-            run.handle = create(self._drive(run))
+            run.handle = task = create(self._drive(run))
+            task.add_done_callback(partial(self._ended, run))
 
     def _cancel(self, run: Run) -> None:
         if run.handle is not None:
             run.handle.cancel()
 
     async def _drive(self, run: Run) -> None:
-        self._inbox.put(await execute_async(run, self._callbacks))
+        self._put(await execute_async(run, self._callbacks))
+
+    def _ended(self, run: Run, task: asyncio.Task[None]) -> None:
+        finish = silent_end(run, task)
+        if finish is not None:
+            self._put(finish)
+
+    def _put(self, finish: Finish) -> None:
+        self._inbox.put(finish)
         if not self._flushing:
             # One wake-up for all that end in this turn of the loop: waking for each would cost more than the jobs.
             self._flushing = True

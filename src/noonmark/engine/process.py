@@ -67,7 +67,7 @@ class ProcessRunner:
             process.wait(self._grace)
         signal_group(process.pid, signal.SIGKILL)  # grandchildren that ignored SIGTERM, too
 
-    def _start(self, run: Run, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+    def _start(self, run: Run, command: list[str] | list[bytes], **options: Any) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -101,7 +101,8 @@ class ProcessRunner:
 
     def _command(self, run: Run) -> Finish:
         try:
-            process = self._start(run, list(run.job.command), env={**os.environ, **environment(run)})
+            told = {name: _bytes(value) for name, value in environment(run).items()}
+            process = self._start(run, [_bytes(word) for word in run.job.command], env={**os.environ, **told})
         except (OSError, ValueError) as error:
             what = f"the command {run.job.command[0]!r} could not be started: {error}"
             return Finish(run, ok=False, error=what, code="start_failed", detail={"error": str(error)[:300]})
@@ -248,6 +249,14 @@ def environment(run: Run) -> dict[str, str]:
         "NOONMARK_BUSINESS_DATE": row.business_date,
         "NOONMARK_PARAMS": json.dumps(parameters(run), ensure_ascii=False),
     }
+
+
+def _bytes(text: str) -> bytes:
+    """Return a text as the locale writes it; as UTF-8 where the locale has no such letters, so that it starts at all."""
+    try:
+        return os.fsencode(text)
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
 
 
 def _with_left(finish: Finish, left: int) -> Finish:

@@ -330,6 +330,7 @@ def _lines(scene: Scene) -> tuple[str, ...]:
 
 def _run_lines(scene: Scene) -> tuple[str, ...]:
     voice, attempts = scene.voice, scene.story.attempts
+    colon = "：" if voice.lang == "zh" else ": "
     if len(attempts) < 2 and not any(attempt.error or attempt.outcome in _UNFINISHED for attempt in attempts):
         return ()
     return tuple(
@@ -343,7 +344,7 @@ def _run_lines(scene: Scene) -> tuple[str, ...]:
             outcome=voice.say(_ATTEMPT_WORDS[attempt.outcome])
             if attempt.outcome in _ATTEMPT_WORDS
             else attempt.outcome,
-            error=f": {voice.error(short_error(attempt.error))}" if attempt.error else "",
+            error=f"{colon}{voice.error(short_error(attempt.error))}" if attempt.error else "",
         )
         for attempt in attempts
     )

@@ -7,6 +7,7 @@ import re
 
 import pytest
 from calling import Noonmark
+from desk import Desk
 
 from noonmark.core import times
 from noonmark.core.errors_zh import in_chinese
@@ -141,3 +142,12 @@ def test_what_python_says_of_a_file_is_told_in_chinese(text: str) -> None:
 def test_a_text_that_is_too_long_is_named_in_chinese(noonmark: Noonmark) -> None:
     said = noonmark("pause", "digest", "--reason", "a" * 50_000, "--lang", "zh").err
     assert "备注或原因 有 50000 个字符，超过 8192" in said
+
+
+def test_why_tells_how_the_process_of_a_try_ended_in_chinese(desk: Desk, noonmark: Noonmark) -> None:
+    desk.act("end_job", job="digest")
+    desk.until("2026-11-27T12:05:00")
+    desk.beat()
+    desk.fail(desk.look(), error="exit code 3: too long")
+    assert "失败：退出码 3：too long" in noonmark("why", "tick", "--lang", "zh").out
+    assert "failed: exit code 3: too long" in noonmark("why", "tick").out
