@@ -17,11 +17,12 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
 from noonmark.core.model import PAYLOAD_LIMIT
+from noonmark.engine.carried import through, through_async
 from noonmark.engine.context import Context, ContextSync, RunFacts
 from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, Retry
 from noonmark.engine.registry import plain
@@ -90,14 +91,18 @@ def call(fn: Callable[..., Any], greeting: Mapping[str, Any], line: Line) -> Any
     if not inspect.iscoroutinefunction(fn):
         if greeting["context_param"] is not None:
             chosen[greeting["context_param"]] = ContextSync(facts, ask=line.ask, is_lost=lambda: line.lost, boot=boot)
-        return fn(**chosen)
+        return through(fn(**chosen))
 
     async def ask(op: str, args: tuple[Any, ...]) -> Any:
         return await asyncio.to_thread(line.ask, op, args)
 
     if greeting["context_param"] is not None:
         chosen[greeting["context_param"]] = Context(facts, ask=ask, is_lost=lambda: line.lost, boot=boot)
-    return asyncio.run(fn(**chosen))
+    return asyncio.run(_to_its_end(fn(**chosen)))
+
+
+async def _to_its_end(begun: Awaitable[Any]) -> Any:
+    return await through_async(await begun)
 
 
 def ending(fn: Callable[[], Any]) -> dict[str, Any]:

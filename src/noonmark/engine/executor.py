@@ -9,7 +9,6 @@ Rule of the file: an executor reports each run once, through the ``Inbox``, and 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import queue
 import threading
 from collections import deque
@@ -18,6 +17,7 @@ from functools import partial
 from typing import Protocol
 
 from noonmark.engine.callbacks import Callbacks
+from noonmark.engine.carried import through, through_async
 from noonmark.engine.points import Point, reach
 from noonmark.engine.process import ProcessRunner
 from noonmark.engine.runs import Finish, Run, arguments, failed, parameters, succeeded
@@ -77,6 +77,7 @@ async def execute_async(run: Run, callbacks: Callbacks) -> Finish:
         else:
             context = callbacks.context(run) if handler.context_param is not None else None
             value = await handler.fn(**arguments(handler, parameters(run), context))
+        value = await through_async(value) if value is not None else None
         reach(Point.EFFECT_DONE)
         if run.stop_reason and (task := asyncio.current_task()) is not None and task.cancelling():
             run.saw_stop = True
@@ -94,8 +95,7 @@ def execute_sync(run: Run, callbacks: Callbacks) -> Finish:
         assert handler.fn is not None
         context = callbacks.context_sync(run) if handler.context_param is not None else None
         value = handler.fn(**arguments(handler, parameters(run), context))
-        if inspect.iscoroutine(value):  # a plain function that hands out a coroutine: nobody else would await it
-            value = asyncio.run(value)
+        value = through(value) if value is not None else None
         reach(Point.EFFECT_DONE)
         return succeeded(run, value)
     except BaseException as error:
