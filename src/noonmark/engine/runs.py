@@ -192,7 +192,14 @@ def tail(text: str, limit: int = ERROR_LIMIT) -> str:
 def parameters(run: Run) -> dict[str, Any]:
     """Return what the run was asked with: the job's parameters, and over them the occurrence's own."""
     own = {} if run.row.params in ("", "{}") else json.loads(run.row.params)
-    return {**run.job.params, **own}
+    return {**{name: _copied(value) for name, value in run.job.params.items()}, **own}
+
+
+def _copied(value: Any) -> Any:
+    """Return the same JSON, which a run may change: what it does to the rule's own would meet every later run."""
+    if isinstance(value, dict):
+        return {name: _copied(inner) for name, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
 def arguments(handler: Handler, params: Mapping[str, Any], context: object | None) -> dict[str, Any]:
