@@ -14,7 +14,7 @@ from typing import Any
 
 from noonmark.core.codec import storable
 from noonmark.core.model import PAYLOAD_LIMIT, Job, Micros, Occurrence
-from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, Retry
+from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, Retry, said_by
 from noonmark.engine.registry import Handler
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -174,14 +174,6 @@ def named(error: BaseException, limit: int = 300) -> str:
     """Return an error in one line: what kind it is of and, where it says anything, what it says."""
     said = said_by(error)
     return (f"{type(error).__name__}: {said}" if said else type(error).__name__)[:limit]
-
-
-def said_by(error: BaseException) -> str:
-    """Return the text of an error, empty where it cannot even be made: no error may keep its run from ending."""
-    try:
-        return str(error)
-    except Exception:
-        return ""
 
 
 def tail(text: str, limit: int = ERROR_LIMIT) -> str:

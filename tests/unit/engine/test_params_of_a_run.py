@@ -1,4 +1,4 @@
-"""What a run does to the params it was given is its own affair: the rule, the next run and the next try are given them anew."""
+"""What a run does to the params it was given is its own affair: the next try and the next run are given them anew."""
 
 from __future__ import annotations
 
