@@ -301,3 +301,16 @@ def test_a_person_who_overrides_the_window_may_start_it_now_and_has_no_end(origi
     assert (row.not_before, row.not_after) == (now, None)
     without = call(replace(job, window=None), now, origin, now=now, ignore_window=True)
     assert (without.not_before, without.not_after) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "until"),
+    [
+        (Every(period=MINUTE), 3 * MINUTE),
+        (Cron(expression="* * * * *", tz="UTC"), 3 * MINUTE),
+        (At(moments=("1970-01-01T00:01Z", "1970-01-01T00:02Z", "1970-01-01T00:03Z"), tz="UTC"), DAY),
+    ],
+)
+def test_as_many_moments_as_the_limit_are_counted_and_one_more_is_too_many(trigger: Any, until: int) -> None:
+    job = Job(name="j", trigger=trigger, reason="r")
+    assert [series.count_between(job, 0, until, limit=limit) for limit in (4, 3, 2)] == [3, 3, -1]
