@@ -183,3 +183,19 @@ def test_a_wrong_clock_is_told_at_once_and_the_heartbeats_after_that_come_when_t
     duty.beat()
     assert store.workers()[0].wall_offset == ahead
     assert duty.beat_at == clock.boot() + HEARTBEAT_TTL // 3
+
+
+def test_who_was_silent_for_as_long_as_a_heartbeat_counts_is_told_so_once_when_it_is_heard_again() -> None:
+    clock = VirtualClock()
+    store = MemoryStore(clock)
+    duty = Duty(store, clock, make_worker("w1"), Book(), on_lost=lambda _: None, on_cancel=lambda _: None)
+    duty.beat()
+    clock.advance(HEARTBEAT_TTL - 1)
+    duty.beat()
+    assert not duty.came_back(), "nobody can have taken it for gone"
+    clock.advance(HEARTBEAT_TTL)
+    assert duty.is_silent
+    duty.beat()
+    clock.advance(SECOND)
+    duty.beat()
+    assert [duty.came_back(), duty.came_back()] == [True, False]
