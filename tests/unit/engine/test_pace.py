@@ -107,8 +107,10 @@ class Mute(MemoryStore):
         return lambda: None
 
 
-def test_of_outcomes_that_are_recorded_together_one_that_is_due_again_is_enough_to_look_again_in_time() -> None:
-    world = World(replicas=1, store=Mute, latency=0)
+def test_of_outcomes_that_are_recorded_together_one_that_is_due_again_is_enough_to_look_again_in_time(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(replicas=1, store=Mute, latency=0)
     tries: list[tuple[str, int]] = []
 
     def work(ctx: ContextSync) -> None:
@@ -122,6 +124,20 @@ def test_of_outcomes_that_are_recorded_together_one_that_is_due_again_is_enough_
     for name in ("fails", "succeeds"):
         world.later(job, "10s", name=name)
     world.advance("40s")
-    world.close()
     assert [name for name, _ in tries] == ["fails", "succeeds", "fails"]
     assert tries[2][1] - tries[0][1] <= SECOND * 8 // 5, "a second of backoff and at most half a second of jitter"
+
+
+def test_a_worker_that_is_woken_looks_at_once_although_nobody_told_it_of_anything(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(replicas=1, store=Mute, latency=0)
+    job = make_job("work")
+    world.job(job, lambda: world.effect("work"))
+    world.advance("1s")
+    world.later(job)
+    world.advance("100ms")
+    assert world.effect_names() == [], "it sleeps: nothing was due when it looked"
+    world.replicas[0].engine.wake()
+    world.advance("100ms")
+    assert world.effect_names() == ["work"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from noonmark.core.model import MINUTE, SECOND, Retry, State
-from noonmark.engine.context import LATE_AFTER, ContextSync, RunFacts
+from noonmark.engine.context import LATE_AFTER, Context, ContextSync, RunFacts
 from noonmark.engine.errors import LeaseLost
 from noonmark.engine.signals import Idle, tell
 from noonmark.testing.builders import make_job
@@ -82,3 +83,26 @@ def test_what_a_step_did_after_the_run_was_lost_is_not_written_down_whatever_the
 def test_nobody_listening_is_no_failure_of_an_observer(caplog: pytest.LogCaptureFixture) -> None:
     tell(None, Idle(until=0))
     assert caplog.records == []
+
+
+def test_a_run_sets_flags_and_clears_them_by_the_same_way() -> None:
+    asked: list[tuple[str, tuple[Any, ...]]] = []
+
+    def note(op: str, args: tuple[Any, ...]) -> bool:
+        asked.append((op, args))
+        return True
+
+    async def note_later(op: str, args: tuple[Any, ...]) -> bool:
+        return note(op, args)
+
+    blocking = ContextSync(facts(), ask=note, is_lost=lambda: False, boot=lambda: 0)
+    blocking.signal("corpus")
+    blocking.clear("corpus")
+
+    async def both() -> None:
+        ctx = Context(facts(), ask=note_later, is_lost=lambda: False, boot=lambda: 0)
+        await ctx.signal("corpus")
+        await ctx.clear("corpus")
+
+    asyncio.run(both())
+    assert asked == [("flag", ("corpus", True)), ("flag", ("corpus", False))] * 2
