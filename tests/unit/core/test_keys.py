@@ -329,3 +329,11 @@ def test_a_name_of_a_fact_needs_no_time_part() -> None:
     assert [keys.check_names(template, REPORT) for template in ("etl", "etl:{business_date}", "x:{subject}")] == [
         []
     ] * 3
+
+
+def test_a_truth_value_is_neither_a_word_nor_a_number() -> None:
+    values = (True, False, None, "True", "true", "False", "null", 1, 0)
+    rendered = [keys.render("{v}:x", {"v": value}) for value in values]
+    assert rendered == [
+        "%!true:x", "%!false:x", "%!null:x", "True:x", "true:x", "False:x", "null:x", "1:x", "0:x",
+    ]  # fmt: skip

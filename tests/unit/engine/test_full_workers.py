@@ -10,9 +10,11 @@ import pytest
 
 from noonmark.core.model import HOUR, MINUTE, SECOND, CatchUp, Every, State
 from noonmark.engine.roster import Roster
+from noonmark.engine.signals import Happening, Lost
 from noonmark.explain.verify import verify
 from noonmark.explain.why import why
-from noonmark.testing.builders import make_job
+from noonmark.testing.builders import make_job, make_row
+from noonmark.testing.clock import VirtualClock
 from noonmark.testing.world import World, sleeping
 
 MakeWorld = Callable[..., World]
@@ -101,3 +103,22 @@ def test_runs_that_were_given_up_cost_slots_only_while_their_code_is_still_at_wo
         assert roster.free() == 2
     assert ends(Given(abandoned=False))
     assert roster.free() == 2
+
+
+def test_a_run_is_told_once_to_stop_and_only_a_lost_lease_outranks_why() -> None:
+    clock = VirtualClock()
+    told: list[Happening] = []
+    roster = Roster(clock, cast(Any, None), concurrency=2, observer=told.append)
+    stopped: list[object] = []
+    roster.bind(cast(Any, SimpleNamespace(stop=stopped.append)))
+    run: Any = SimpleNamespace(
+        settled=False, stop_reason="", lost=False, row=make_row(), fence=7, renew_at=5, stop_by=None
+    )
+    for reason, after in (("cancelled", "cancelled"), ("timed_out", "cancelled"), ("lost", "lost"), ("lost", "lost")):
+        roster.stop([run], reason)
+        clock.advance(SECOND)
+        assert run.stop_reason == after
+    assert (len(stopped), [type(each) for each in told]) == (2, [Lost])
+    run.settled, run.stop_reason = True, ""
+    roster.stop([run], "cancelled")
+    assert (run.stop_reason, len(stopped)) == ("", 2), "it is over"

@@ -74,6 +74,8 @@ def test_what_a_step_did_after_the_run_was_lost_is_not_written_down_whatever_the
     with pytest.raises(LeaseLost):
         ctx.step("second", lambda: lost.append(True))
     assert asked == ["recall", "note"]
+    with pytest.raises(LeaseLost):
+        ctx.step("first", lambda: 1)
     for write in (ctx.effects_started, lambda: ctx.progress(1), lambda: ctx.once("mail", lambda: "sent")):
         with pytest.raises(LeaseLost):
             write()

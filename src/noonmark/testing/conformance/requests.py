@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noonmark.core.model import LOOK_LEASE, Act, Event, Fact, Query, State
+from noonmark.core.model import LOOK_LEASE, SECOND, Act, Event, Fact, Query, State
 from noonmark.testing.builders import LEASE, make_activation, make_end
 from noonmark.testing.conformance.harness import Harness
 
@@ -35,6 +35,24 @@ def a_repeated_take_gives_the_same_rows_and_fences(harness: Harness) -> None:
     later = harness.add_one(harness.caller_row("c", at=1))
     assert take(2) == first
     assert harness.take_ids("w2", at=2) == [later]
+
+
+def a_repeated_take_never_gives_its_own_worker_a_row_under_the_fence_of_a_later_take(harness: Harness) -> None:
+    harness.activate()
+    harness.add(harness.caller_row("a"), harness.series_row("b"))
+    over = LEASE / SECOND
+
+    def take(name: str, at: float) -> list[tuple[int, int]]:
+        taken = harness.store.take(name, "w1", limit=10, runnable={"job": LEASE}, look_lease=LEASE, at=harness.at(at))
+        return [(row.id, row.fence) for row in taken.rows]
+
+    first = take("first", 0)
+    assert len(first) == 2
+    (again,) = take("second", over)
+    assert again[0] in dict(first)
+    repeated = take("first", over + 1)  # a store may leave out what is under another fence by now
+    assert [pair for pair in first if pair[0] != again[0]] == [pair for pair in repeated if pair[0] != again[0]]
+    assert set(repeated) <= set(first), "else the run of one fence would begin twice"
 
 
 def a_repeated_empty_take_is_empty_again(harness: Harness) -> None:
