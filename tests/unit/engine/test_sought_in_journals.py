@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from noonmark.core.model import Event, Settled
 from noonmark.core.model.rollback import Epoch, Receipt, Writer
 from noonmark.engine import testimony
+from noonmark.engine.endings import endings
 from noonmark.engine.statefolder import StateFolder
 from noonmark.engine.witnessing import _is_gone, _is_lost, lost_successes
+from noonmark.testing.builders import make_end, make_row
 
 
 def outcome(key: str, word: str = "success") -> tuple[object, ...]:
@@ -145,3 +148,12 @@ def test_what_a_proof_has_told_already_is_not_told_again_from_a_journal() -> Non
     assert _is_gone(receipt, "s", head, None)
     assert not _is_gone(receipt, "s", replace(head, epoch=2), None)
     assert not _is_gone(receipt, "another", head, None)
+
+
+def test_an_outcome_that_is_only_to_be_decided_again_is_no_ending_over_a_rollback() -> None:
+    row = make_row(7, started_at=5)
+    items = [make_end(row, Event.SUCCEED)] * 3
+    answers = [Settled(outcome=outcome) for outcome in ("applied", "changed", "stale")]
+    applied, over = endings(items, answers, lambda _: row, 9)
+    assert (len(applied), [begun for _, begun in over]) == (1, [5])
+    assert endings(items, answers, lambda _: row, 5)[1] == [], "it began when the rollback was known"

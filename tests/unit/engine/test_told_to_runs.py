@@ -87,7 +87,7 @@ def test_nobody_listening_is_no_failure_of_an_observer(caplog: pytest.LogCapture
     assert caplog.records == []
 
 
-def test_a_run_sets_flags_and_clears_them_by_the_same_way() -> None:
+def test_a_run_says_the_same_whether_it_may_block_or_not() -> None:
     asked: list[tuple[str, tuple[Any, ...]]] = []
 
     def note(op: str, args: tuple[Any, ...]) -> bool:
@@ -100,11 +100,14 @@ def test_a_run_sets_flags_and_clears_them_by_the_same_way() -> None:
     blocking = ContextSync(facts(), ask=note, is_lost=lambda: False, boot=lambda: 0)
     blocking.signal("corpus")
     blocking.clear("corpus")
+    blocking.progress(1, 2, "half")
 
     async def both() -> None:
         ctx = Context(facts(), ask=note_later, is_lost=lambda: False, boot=lambda: 0)
         await ctx.signal("corpus")
         await ctx.clear("corpus")
+        await ctx.progress(1, 2, "half")
 
     asyncio.run(both())
-    assert asked == [("flag", ("corpus", True)), ("flag", ("corpus", False))] * 2
+    half = ("progress", "progress", '{"done": 1, "total": 2, "note": "half"}')
+    assert asked == [("flag", ("corpus", True)), ("flag", ("corpus", False)), ("note", half)] * 2
