@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from noonmark.core.model import Event, Gates, NewOccurrence, Occurrence, Passed, Query, Settlement, State
-from noonmark.testing.builders import LEASE, make_start
+from noonmark.testing.builders import LEASE, make_end, make_start
 from noonmark.testing.conformance.harness import Harness
 
 
@@ -245,8 +245,15 @@ def a_frontier_that_is_cancelled_under_its_look_and_parks_is_not_started_by_the_
     harness.activate(harness.frontier_row("1", at=10, gated=False))
     look = harness.take_one(at=10)
     assert harness.act("cancel", occurrence_id=look.id, at=11).outcome == "requested"
-    fields = {"due_at": harness.at(12), "gates": Gates(revision=1), "adds": (harness.frontier_row("2", at=70),)}
-    assert harness.end(look, Event.PARK, at=12, verdict="skip_window", **fields).outcome == "applied"
+    park = make_end(
+        look,
+        Event.PARK,
+        due_at=harness.at(12),
+        gates=Gates(revision=1),
+        verdict="skip_window",
+        adds=(harness.frontier_row("2", at=70),),
+    )
+    assert harness.settle(park, at=12)[0].outcome == "applied"
     assert _frontiers(harness) == ["t:2"]
     again = harness.take_one(at=14)
     assert (again.id, again.state, again.looking) == (look.id, State.PENDING, True), "nothing but the cancel forbids it"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from noonmark.core.model import LOOK_LEASE, SECOND, Act, Event, Fact, Query, State
+from noonmark.core.wellformed import NEED_DUE_AT
 from noonmark.testing.builders import LEASE, make_activation, make_end
 from noonmark.testing.conformance.harness import Harness
 
@@ -145,3 +148,20 @@ def the_answer_is_remembered_even_if_what_is_asked_differs(harness: Harness) -> 
     first = harness.store.add("same", [harness.caller_row("a")], at=harness.at(0))
     assert harness.store.add("same", [harness.caller_row("b")], at=harness.at(0)) == first
     assert len(harness.store.occurrences(Query())) == 1
+
+
+def an_outcome_that_is_told_again_gets_the_answer_of_the_first_time(harness: Harness) -> None:
+    """By another request: the first one's answer was lost, and so was the worker that had asked."""
+    harness.activate()
+    for name, event in (
+        ("a", Event.FAIL_RETRY),
+        ("b", Event.HAND_BACK),
+        ("c", Event.FAIL_MANUAL),
+        ("d", Event.SUCCEED),
+    ):
+        run = harness.running(name)
+        fields: dict[str, Any] = {"due_at": harness.at(3600)} if event in NEED_DUE_AT else {}
+        first = harness.end(run, event, **fields)
+        assert (first.outcome, first.lease_until) == ("applied", 0), event
+        assert harness.end(run, event, at=1, **fields) == first, event
+    assert harness.store.tallies().stale_refused == 0

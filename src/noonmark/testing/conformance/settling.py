@@ -385,20 +385,3 @@ def a_batch_with_an_outcome_that_says_too_little_applies_nothing(harness: Harnes
     for event in (Event.START, Event.PARK, Event.FAIL_RETRY, Event.HAND_BACK, Event.MARK_DONE):
         assert is_refused(partial(harness.settle, make_end(run), make_end(other, event))), event
     assert [harness.row(each.id).state for each in (run, other)] == [State.RUNNING, State.RUNNING]
-
-
-def an_outcome_that_is_told_again_gets_the_answer_of_the_first_time(harness: Harness) -> None:
-    """By another request: the first one's answer was lost, and so was the worker that had asked."""
-    harness.activate()
-    for name, event in (
-        ("a", Event.FAIL_RETRY),
-        ("b", Event.HAND_BACK),
-        ("c", Event.FAIL_MANUAL),
-        ("d", Event.SUCCEED),
-    ):
-        run = harness.running(name)
-        fields = {"due_at": harness.at(3600)} if event in (Event.FAIL_RETRY, Event.HAND_BACK) else {}
-        first = harness.end(run, event, **fields)
-        assert (first.outcome, first.lease_until) == ("applied", 0), event
-        assert harness.end(run, event, at=1, **fields) == first, event
-    assert harness.store.tallies().stale_refused == 0
