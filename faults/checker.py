@@ -137,14 +137,18 @@ def judge(history: History) -> Findings:
     return found
 
 
-def is_forgotten(history: History, key: str) -> bool:
-    """Return True when the store may have forgotten what became of a key: a repeat of it must be flagged instead."""
+def is_forgotten(history: History, key: str, record: Recorded | None) -> bool:
+    """Return True when the store may have forgotten what became of a key: a repeat of it must be flagged instead.
+
+    What was asked for was due at some moment from the earliest on; which one, only the store's record says.
+    """
     lost, due = history.lost, history.asked.get(key)
     if lost is None:
         return False
     if due is None:
         return key.partition(":")[0] in history.ticks and lost.covers(due_of(key))
-    return lost.covers(due) or lost.copied <= history.accepted.get(key, 0) <= lost.until
+    is_covered = lost.covers(due) or (record is not None and lost.covers(record.at))
+    return is_covered or lost.copied <= history.accepted.get(key, 0) <= lost.until
 
 
 def _judge_repeats(
@@ -152,9 +156,9 @@ def _judge_repeats(
 ) -> None:
     """A second start is explained only by a recorded attempt before it that was lost, failed or handed back."""
     for key, starts in begins.items():
-        if len(starts) < 2 or is_forgotten(history, key):
-            continue
         record = records.get(key)
+        if len(starts) < 2 or is_forgotten(history, key, record):
+            continue
         outcomes = dict(record.attempts) if record is not None else {}
         fences = sorted({start.fence for start in starts})
         is_told = len(fences) == len(starts) and all(outcomes.get(fence, "") in LOSING for fence in fences[:-1])
@@ -187,11 +191,11 @@ def _judge_asked(
     found: Findings, history: History, begins: Mapping[str, Sequence[Effect]], records: Mapping[str, Recorded]
 ) -> None:
     for key in history.asked:
-        if is_forgotten(history, key):
+        record = records.get(key)
+        if is_forgotten(history, key, record):
             continue
         found.due += 1
         found.ran += key in begins
-        record = records.get(key)
         if record is None or record.state not in ENDS or not record.verdict:
             found.lost.append(key)
             continue

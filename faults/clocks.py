@@ -35,11 +35,22 @@ def with_offsets(stage: Stage, outcome: Outcome, *offsets: int) -> None:
     site.settle_in()
     site.ask_delayed(10, first=0.5, gap=0.7)
     site.sleep(10)
+    more = 0
+    while len(took_part(site)) < 2 and more < 60:
+        # Who gets a run is a race; on a busy machine two that began later may lose twenty in a row.
+        site.ask_delayed(2, first=0.1, gap=0.2)
+        more += 2
+        site.sleep(0.5)
     site.finish(outcome)
+    outcome.add("runs asked for in addition", more)
     seen = sorted(round(worker.wall_offset / SECOND) for worker in site.store.workers())
     outcome.add("wrong clocks reported", sum(1 for offset in offsets if offset in seen), least=len(offsets))
-    pids = {one.pid for one in site.begins("tick") + site.begins("delayed") + site.begins("latest")}
-    outcome.add("workers that took part", len(pids), least=2)
+    outcome.add("workers that took part", len(took_part(site)), least=2)
+
+
+def took_part(site: Site) -> set[int]:
+    """Return the processes that ran something."""
+    return {one.pid for one in site.begins("tick") + site.begins("delayed") + site.begins("latest")}
 
 
 @cell("F6a", "one worker's clock 5 s ahead, one 5 s behind", seconds=17)

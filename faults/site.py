@@ -290,10 +290,11 @@ class Site:
     def recorded(self, until: Micros) -> list[Recorded]:
         """Return what the store says of every moment that counts."""
         rows: list[Occurrence] = []
-        after = 0
+        # Some cells ask for much before the counting begins, and on a busy machine that takes them minutes.
+        after, first = 0, min([self.since, *(one.earliest for one in self.asked)]) - 60 * SECOND
         while True:
             page = self.store.occurrences(
-                Query(scheduled_from=self.since - 60 * SECOND, scheduled_until=until + 1, after_id=after, limit=1000)
+                Query(scheduled_from=first, scheduled_until=until + 1, after_id=after, limit=1000)
             )
             rows += page
             if len(page) < 1000:

@@ -233,6 +233,33 @@ def test_dev_waits_for_a_file_that_is_taken_away_while_it_is_replaced(folder: Pa
     assert code == 130, log.read_text(encoding="utf-8")
 
 
+def test_dev_does_not_start_a_worker_for_ever_that_writes_a_watched_file_and_fails(folder: Path) -> None:
+    app, log = folder / "jobs.py", folder / "said.log"
+    text = app.read_text(encoding="utf-8")
+    app.write_text(
+        "import pathlib, time\n"
+        "made = pathlib.Path(__file__).with_name('made.yaml')\n"
+        "made.write_text(str(time.time_ns()))\n"
+        "raise RuntimeError('not today')\n",
+        encoding="utf-8",
+    )
+    process = start(folder, "dev", "jobs.py", "--poll", "0.1")
+    try:
+        deadline = time.monotonic() + 60
+        while "waiting for a change" not in log.read_text(encoding="utf-8"):
+            assert time.monotonic() < deadline, "it goes on and on"
+            time.sleep(0.1)
+        said = log.read_text(encoding="utf-8")
+        assert said.count("starting anew") == 2
+        assert "the worker itself writes" in said
+        assert "made.yaml" in said
+        app.write_text(text, encoding="utf-8")
+        until(folder, ["jobs"], '"tick"')
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=20)
+
+
 def test_dev_starts_anew_when_a_file_changes_and_leaves_nothing_behind(folder: Path) -> None:
     process = start(folder, "dev", "jobs.py", "--poll", "0.1")
     try:

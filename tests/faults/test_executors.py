@@ -6,6 +6,8 @@ import json
 import os
 import queue
 import secrets
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -18,6 +20,7 @@ import pytest
 from noonmark.core import reasons
 from noonmark.core.model import SECOND, Job, Manual, Occurrence, Origin, Query, Retry, State
 from noonmark.core.series import row_for_call
+from noonmark.engine import groups
 from noonmark.engine.activate import declare
 from noonmark.engine.context import Context, ContextSync
 from noonmark.engine.errors import DoNotRetry
@@ -26,6 +29,7 @@ from noonmark.engine.registry import Registry
 from noonmark.engine.signals import Finished, Happening
 from noonmark.engine.worker import Worker
 from noonmark.explain.fragments import short_error
+from noonmark.explain.why import why
 from noonmark.stores.memory import MemoryStore
 from noonmark.testing.servers import wait_until
 
@@ -109,6 +113,10 @@ def raises() -> None:
 
 def hangs() -> None:
     time.sleep(60)
+
+
+def leaves_a_child() -> int:
+    return subprocess.Popen(["sleep", "61"]).pid
 
 
 def odd() -> object:
@@ -220,6 +228,53 @@ def test_a_hanging_command_and_its_children_are_killed_even_if_they_ignore_sigte
         while _lives(int(pid)):
             assert time.monotonic() < end, "something outlived the kill"
             time.sleep(0.01)
+
+
+@pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
+@pytest.mark.parametrize("code", [0, 3])
+def test_what_a_command_leaves_behind_is_ended_with_it_and_said(
+    bench: Bench, tmp_path: Path, caplog: pytest.LogCaptureFixture, trap: str, code: int
+) -> None:
+    pids = tmp_path / "pids"
+    script = f"{trap}(sleep 61; sleep 61) & echo $! > {pids}; exit {code}"
+    row = bench.run(None, command=("sh", "-c", script))
+    assert row.state is (State.FAILED_MANUAL if code else State.SUCCESS)
+    assert not _lives(int(pids.read_text()))
+    assert json.loads(row.detail)["left"] == 2  # the shell in brackets, and its sleep
+    assert "left 2 of its processes behind; they were ended" in caplog.text
+    told = why(bench.store, occurrence_id=row.id)
+    assert any("left 2 behind" in line for line in told.lines)
+
+
+def test_what_a_process_of_python_leaves_behind_is_ended_with_it(bench: Bench) -> None:
+    row = bench.run(leaves_a_child, isolation="process")
+    assert row.state is State.SUCCESS, row.error
+    assert not _lives(json.loads(row.result or "0"))
+    assert json.loads(row.detail)["left"] == 1
+
+
+def test_what_ends_by_itself_right_after_its_command_was_not_left_behind(bench: Bench) -> None:
+    row = bench.run(None, command=("sh", "-c", "sleep 0.03 & exit 0"))
+    assert (row.state, row.detail) == (State.SUCCESS, "{}")
+
+
+def test_what_has_a_session_of_its_own_lives_on(bench: Bench) -> None:
+    script = "import subprocess; print(subprocess.Popen(['sleep', '61'], start_new_session=True).pid)"
+    row = bench.run(None, command=(sys.executable, "-W", "ignore", "-c", script))
+    pid = int(json.loads(row.result or "{}")["stdout"])
+    try:
+        assert (row.detail, _lives(pid)) == ("{}", True)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_process_that_only_waits_to_be_heard_of_is_not_left_in_its_group() -> None:
+    with subprocess.Popen(["true"], start_new_session=True) as process:
+        end = time.monotonic() + 10
+        while groups.left_in(process.pid):
+            assert time.monotonic() < end, "a dead process counts as one that lives"
+            time.sleep(0.01)
+        assert process.returncode is None, "nobody has heard of its end yet"
 
 
 def test_a_job_that_ends_the_interpreter_in_a_thread_ends_its_run_only(bench: Bench) -> None:

@@ -12,9 +12,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from faults.checker import SECOND, Findings, Gap, History, Lost, Recorded, expected, judge, unflagged
-from faults.effects import Effect, parse
+from faults.effects import Effect, Reader, parse
 from faults.figures import Outcome
+from faults.site import Asked, Site
 from faults.worker import read_plan
+
+from noonmark.stores.memory import MemoryStore
+from noonmark.testing.builders import make_caller_row
+from noonmark.testing.clock import VirtualClock
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGAN = 1_800_000_000 * SECOND
@@ -153,6 +158,34 @@ def test_a_request_is_forgotten_only_when_it_was_accepted_after_the_copy_or_due_
     assert faults(1, 8) == {"lost"}, "it was in the copy, and its time came after the loss was seen"
     assert faults(4, 8) == set(), "it was accepted after the copy was made"
     assert faults(8, 9) == {"lost"}
+
+
+def test_what_was_due_a_little_after_the_earliest_moment_is_forgotten_by_the_moment_that_the_store_has(
+    good: History,
+) -> None:
+    def faults(at: int) -> set[str]:
+        held = Recorded(job="delayed", key="delayed:0", at=at, state="RUNNING", verdict="should_run")
+        asked = {"delayed:0": LOST.since - 10}
+        return faults_of(judge(replace(good, asked=asked, lost=LOST, recorded=[*good.recorded, held])))
+
+    assert faults(LOST.since + 1) == set(), "it was under way when the copy was made"
+    assert faults(LOST.since) == {"lost"}
+
+
+def test_what_was_asked_for_long_before_the_counting_began_is_judged_by_its_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Striking a worker at every point takes minutes on a busy machine; what it left is judged in the end."""
+    clock = VirtualClock()
+    store = MemoryStore(clock)
+    store.add("early", [make_caller_row("early", at=store.now())])
+    early = Asked(id=1, key="key:early", accepted=store.now(), earliest=store.now(), due=store.now())
+    clock.advance(10 * 60 * SECOND)
+    monkeypatch.setattr(Site, "store", store)
+    (tmp_path / "effects.log").touch()
+    site = Site.__new__(Site)
+    site.since, site.asked, site._reader = store.now(), [early], Reader(tmp_path / "effects.log")
+    assert [record.key for record in site.recorded(store.now())] == ["key:early"]
 
 
 def test_a_repeat_outside_of_what_was_lost_is_doubled_and_an_early_start_is_early_anywhere(good: History) -> None:

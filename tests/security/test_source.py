@@ -65,7 +65,8 @@ def test_text_is_never_evaluated() -> None:
 
 
 def test_the_only_code_that_is_compiled_is_made_of_our_own_field_names() -> None:
-    found = {name for name, function, _ in calls() if function in ("exec", "builtins.exec")}
+    run = [(name, node) for name, function, node in calls() if function in ("exec", "builtins.exec")]
+    found = {name for name, node in run if [ast.unparse(word) for word in node.args] != ["''"]}  # no text is no code
     assert found == COMPILED_FROM_OWN_FIELDS | {PLANTS_BUGS}
     for name in COMPILED_FROM_OWN_FIELDS:
         text = (ROOT / name).read_text(encoding="utf-8")

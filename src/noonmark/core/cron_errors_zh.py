@@ -25,6 +25,24 @@ CRON_ERRORS: tuple[tuple[str, str], ...] = (
         r"cron (.+) holds a line break or a character that cron does not know; retype it in plain ASCII",
         r"cron \1 含换行或 cron 不认识的字符；请用纯 ASCII 重新输入",
     ),
+    (
+        r"cron (.+): an interval is no cron; write every: with a length, for example 5m",
+        r"cron \1：间隔不是 cron；请用 every: 写出时长，例如 5m",
+    ),
+    (
+        r"cron (.+): an interval is no cron; write every: (\S+) with anchor: (.+)",
+        r"cron \1：间隔不是 cron；请写 every: \2 和 anchor: \3",
+    ),
+    (
+        r"cron (.+) holds (\d+) schedules; write one rule for each, under names of their own",
+        r"cron \1 含 \2 个周期；请各写一条规则，名称各自不同",
+    ),
+    (
+        r"cron (.+) is a call; write the expression itself, for example (.+), or every: 5m",
+        r"cron \1 是一次调用；请直接写表达式，例如 \2，或 every: 5m",
+    ),
+    (r"cron (.+) cannot be read: write (.+) alone", r"cron \1 无法读取：请只写 \2"),
+    (r"cron (.+) is unknown; write (.+), with the day that is meant", r"未知的 cron \1；请写 \2，并换成需要的日子"),
     (r"cron (.+): an interval is no cron; write every: (.+)", r"cron \1：间隔不是 cron；请写 every: \2"),
     (r"cron (.+) is unknown; known are (.+)", r"未知的 cron \1；可用的是 \2"),
     (r"cron (.+): the zone goes into its own field, tz: (.+)", r"cron \1：时区写在单独的字段里，tz: \2"),
@@ -33,8 +51,8 @@ CRON_ERRORS: tuple[tuple[str, str], ...] = (
         r"cron \1 有 7 个字段；不支持年份，请用 at: 列出各个时刻",
     ),
     (
-        r"cron (.+) has 7 fields; a year is not supported, write the first six \(the second first\)",
-        r"cron \1 有 7 个字段；不支持年份，请只写前六个（秒在最前）",
+        r"cron (.+) has 7 fields; a year is not supported, write (.+) \(the second first\)",
+        r"cron \1 有 7 个字段；不支持年份，请写 \2（秒在最前）",
     ),
     (
         r"cron (.+) has (\d+) fields; write the five of the schedule here, a command as command:, a comment as reason:",
@@ -135,6 +153,10 @@ CRON_ERRORS: tuple[tuple[str, str], ...] = (
     (
         r"(.+) in the (.+) field is not every (\d+) .+: it begins anew each .+; use a list for that",
         r"\2 字段的 \1 不是每隔 \3：每一轮重新开始；请逐个列出",
+    ),
+    (
+        r"(.+) in the day-of-week field goes on to 7, which is Sunday; write the days by name",
+        r"星期字段的 \1 一直数到 7，即周日；请写星期的名称",
     ),
     (
         r"the step in (.+) is longer than its range, so only (.+) is left of it",

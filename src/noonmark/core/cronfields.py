@@ -50,7 +50,7 @@ def split(expression: str) -> list[str]:
         )
     text = expression.upper().strip()
     fields = ALIASES.get(text, text).split()
-    if len(fields) == 5 and all(map(_USUAL.fullmatch, fields)):
+    if len(fields) == 5 and all(map(_NUMBERS.fullmatch, fields[:2])) and all(map(_USUAL.fullmatch, fields)):
         return ["0", *fields]
     return _unusual(expression, fields)
 
@@ -98,9 +98,10 @@ def plain(index: int, field: str) -> str:
                 "for a longer interval use every:"
             )
         start, dash, end = span.partition("-")
-        low, high = _value(index, start), _value(index, end)
+        low, high = value_of(index, start), value_of(index, end)
         if dash and low is not None and high is not None and low > high:
-            raise CronError(f"cron field {name}: {span} runs backwards; write {_wrapped(index, low, high)}")
+            written = wrapped(index, low, high, int(step[:9]) if step.isdigit() else 0)
+            raise CronError(f"cron field {name}: {span if not slash else term} runs backwards; write {written}")
         if dash and slash and step.strip("0") and low == high is not None:
             terms[at] = start  # cronsim goes on to the end of the field from a span of one
         elif index == 5 and term[:-1] in WEEKDAYS and term.endswith("L"):
@@ -112,7 +113,7 @@ def _round(index: int) -> str:
     return ("minute", "hour", "day", "month", "year", "week")[index]
 
 
-def _value(index: int, text: str) -> int | None:
+def value_of(index: int, text: str) -> int | None:
     if text.isdigit():
         value = int(text[:9])
         return value if RANGES[index][0] <= value <= RANGES[index][1] else None
@@ -121,18 +122,22 @@ def _value(index: int, text: str) -> int | None:
     return WEEKDAYS.index(text) if index == 5 and text in WEEKDAYS else None
 
 
-def _wrapped(index: int, low: int, high: int) -> str:
-    """Return how a range that goes round is written without."""
+def wrapped(index: int, low: int, high: int, step: int) -> str:
+    """Return how a range that goes round is written without; one with a step as the list of its values."""
+    least, most = RANGES[index]
+    if index == 5:
+        low, high, most = low % 7, high % 7, 6  # 7 is Sunday as well
+
+    def named(value: int) -> str:
+        return WEEKDAYS[value] if index == 5 else MONTHS[value - 1] if index == 4 else str(value)
 
     def span(start: int, end: int) -> str:
-        names = [
-            WEEKDAYS[value % 7] if index == 5 else MONTHS[value - 1] if index == 4 else str(value)
-            for value in (start, end)
-        ]
-        return names[0] if start == end else "-".join(names)
+        return named(start) if start == end else f"{named(start)}-{named(end)}"
 
-    top = 6 if index == 5 else RANGES[index][1]
-    return f"{span(min(low, top), top)},{span(RANGES[index][0], high)}"
+    if step > 1:
+        size = most - least + 1
+        return ",".join(named((low - least + at) % size + least) for at in range(0, (high - low) % size + 1, step))
+    return span(low, high) if low <= high else f"{span(low, most)},{span(least, high)}"
 
 
 def refusal(expression: str, fields: list[str], error: str) -> str:

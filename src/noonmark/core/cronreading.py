@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from noonmark.core.cronfields import MONTHS, NAMES, RANGES
+from noonmark.core.cronfields import MONTHS, NAMES, RANGES, WEEKDAYS
 
 _DAYS_IN = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _UNITS = ("seconds", "minutes", "hours", "days", "months", "days of the week")
@@ -42,8 +42,16 @@ def _steps(index: int, term: str) -> Iterator[str]:
             f"{term} in the {NAMES[index]} field is not every {step} {_UNITS[index]}: it begins anew each {_ROUNDS[index]}; "
             f"use {'every:' if index < 4 else 'a list'} for that"
         )
+    elif index == 5 and not dash and step > 1 and _goes_on_to_sunday(low, step):
+        yield f"{term} in the day-of-week field goes on to 7, which is Sunday; write the days by name"
     elif dash and low.isdigit() and high.isdigit() and int(high) - int(low) < step:
         yield f"the step in {term} is longer than its range, so only {low} is left of it"
+
+
+def _goes_on_to_sunday(low: str, step: int) -> bool:
+    """Return True for days counted from one of the week that reach Sunday at its end, which others leave out."""
+    start = WEEKDAYS.index(low) if low in WEEKDAYS else int(low) if low.isdigit() else 0
+    return 0 < start < 7 and (7 - start) % step == 0
 
 
 def _days(fields: list[str], months: frozenset[int]) -> Iterator[str]:

@@ -71,6 +71,30 @@ def parse_duration(value: str | timedelta) -> Micros:
     return _checked(_plain(text), text)
 
 
+def length_meant(text: str) -> str:
+    """Return, as it can be written here, the length that ``every 90 minutes``, ``an hour``, ``1.5 hours`` or ``PT5M`` is.
+
+    Only for hints.  Empty where it is no length: months have none, and less than a second is not waited for.
+    """
+    words = re.sub(r"(?i)^@?(?:every|each)\s+", "", text.strip())
+    if re.search(r"[0-9]\s*M$", words) and words[:1] not in "Pp":
+        return ""  # a month to some, a minute to others
+    words = words.lower()
+    if re.fullmatch(r"p[0-9t].*", words):
+        words = words.upper()
+    else:
+        words = re.sub(r"^(?:an?\s+)?(?=[a-z]+$)", "1", words.replace(" and ", " "))
+        words = re.sub(r"[a-z]+", lambda match: _WORDS.get(match[0], match[0]), words)
+    try:
+        length = parse_duration(words)
+    except ValueError:
+        return ""
+    try:
+        return "" if length < SECOND else text if parse_duration(text) == length else format_duration(length)
+    except ValueError:
+        return format_duration(length)
+
+
 def format_duration(us: Micros) -> str:
     """Return a duration as ``parse_duration`` reads it: ``1h30m``, ``0s``.
 

@@ -11,9 +11,10 @@ from functools import lru_cache
 
 from noonmark.core.cron_errors_zh import CRON_ERRORS
 from noonmark.core.file_errors_zh import FILE_ERRORS
+from noonmark.core.library_errors_zh import LIBRARY_ERRORS
 from noonmark.core.lock_errors_zh import LOCK_ERRORS
 from noonmark.core.rule_errors_zh import RULE_ERRORS
-from noonmark.core.run_errors_zh import RUN_ERRORS
+from noonmark.core.run_errors_zh import RUN_ERRORS, of_a_process
 from noonmark.core.server_errors_zh import SERVER_ERRORS
 
 _HOW = r'write it like "90s", "5m", "1h30m", "2d" or "PT1H30M"'
@@ -70,12 +71,25 @@ _ERRORS: tuple[tuple[str, str], ...] = (
     (r"(.+): the unit (.+) is unknown; known are (.+)", r"\1：未知单位 \2；可用的是 \3"),
     (r"(.+) is no ISO 8601 duration; " + _HOW, r"\1 不是 ISO 8601 时长；" + _HOW_ZH),
     (r"(.+) is longer than a hundred years; " + _HOW, r"\1 超过一百年；" + _HOW_ZH),
+    # lengths
+    (r"(\d+) d", r"\1 天"),
+    (r"(\d+) h", r"\1 小时"),
+    (r"(\d+) min", r"\1 分钟"),
+    (r"(\d+(?:\.\d)?) s", r"\1 秒"),
+    (r"(\d+) ms", r"\1 毫秒"),
+    (r"(\d+ d) (\d+ h)", r"\1 \2"),
+    (r"(\d+ h) (\d+ min)", r"\1 \2"),
+    (r"(\d+ min) (\d+ s)", r"\1 \2"),
     # times and zones
     (r"(.+) microseconds are outside the years 1 to 9999 in (.+)", r"\1 微秒在 \2 超出公元 1 至 9999 年"),
     (r"(.+) microseconds are outside the years 1 to 9999", r"\1 微秒超出公元 1 至 9999 年"),
     (
         r"(.+) has no time zone, so it names no instant; pass an aware datetime, for example with (.+)",
         r"\1 没有时区，无法确定是哪一刻；请传入带时区的 datetime，例如 \2",
+    ),
+    (
+        r"(.+) is no moment; pass an aware datetime or a text such as (.+)",
+        r"\1 不是时刻；请传入带时区的 datetime，或如 \2 的文本",
     ),
     (r"(.+) has a zone already; a local time has none", r"\1 已带时区；本地时间不应带"),
     (
@@ -103,6 +117,11 @@ _ERRORS: tuple[tuple[str, str], ...] = (
         r"\1 不是时区；请用 IANA 名称，如 Asia/Shanghai、Europe/Berlin 或 UTC",
     ),
     # limits of stores
+    (r"the note or reason", "备注或原因"),
+    (r"the key", "键"),
+    (r"the actor", "操作者"),
+    (r"the name of the (job|event|step)", r"\1 的名字"),
+    (r"the rule", "规则"),
     (
         r"the name of the worker has (\d+) characters, more than (\d+); write less, or store it elsewhere",
         r"worker 的名字有 \1 个字符，超过 \2；请写短些",
@@ -320,12 +339,24 @@ _ERRORS: tuple[tuple[str, str], ...] = (
 
 @lru_cache(maxsize=1)
 def _compiled() -> tuple[tuple[re.Pattern[str], str], ...]:
-    known = (*RULE_ERRORS, *CRON_ERRORS, *_ERRORS, *SERVER_ERRORS, *LOCK_ERRORS, *FILE_ERRORS, *RUN_ERRORS)
+    known = (
+        *RULE_ERRORS,
+        *CRON_ERRORS,
+        *_ERRORS,
+        *SERVER_ERRORS,
+        *LOCK_ERRORS,
+        *FILE_ERRORS,
+        *LIBRARY_ERRORS,
+        *RUN_ERRORS,
+    )
     return tuple((re.compile(pattern, re.DOTALL), chinese) for pattern, chinese in known)
 
 
 def in_chinese(text: str) -> str:
     """Return a complaint of core or the store in Chinese; one that is not known comes back as it is."""
+    ended = of_a_process(text)
+    if ended is not None:
+        return ended
     for pattern, chinese in _compiled():
         match = pattern.fullmatch(text)
         if match is not None:

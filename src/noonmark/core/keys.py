@@ -72,7 +72,10 @@ def check_names(template: str, job: Job) -> list[str]:
         return [str(problem)]
     if job.source == "task_rules":
         return []
-    return [str(unknown_name(template, name, _declared(job))) for name in used if not _can_bind(name, job)]
+    problems = [str(unknown_name(template, name, _declared(job))) for name in used if not _can_bind(name, job)]
+    if empty := _empty_names(template, job, escape=False):
+        problems.append(f'template "{template}" gives nothing, for {_are_empty(empty)}; write some text beside it')
+    return problems
 
 
 def lint_template(template: str, job: Job) -> list[str]:
@@ -81,8 +84,8 @@ def lint_template(template: str, job: Job) -> list[str]:
     problems = [
         str(unknown_name(template, name, _declared(job))) for name in names_in(template) if not _can_bind(name, job)
     ]
-    if used and not job.each and not render(template, {"subject": ""}, default="x"):
-        problems.append(f'key "{template}" is empty, for the job has no each: the same thing would be done twice')
+    if empty := _empty_names(template, job):
+        problems.append(f'key "{template}" is empty, for {_are_empty(empty)}: the same thing would be done twice')
     many = job.is_series and not (isinstance(job.trigger, At) and len(job.trigger.moments) < 2)
     if many and not has_time_part(template):
         problems.append(
@@ -171,6 +174,28 @@ def _can_bind(name: str, job: Job) -> bool:
     if head == "params":
         return field in job.params or not job.is_series
     return isinstance(job.trigger, OnEvent)
+
+
+def _empty_names(template: str, job: Job, *, escape: bool = True) -> tuple[str, ...]:
+    """Return the names of which nothing is left in a row that the rule itself makes, () where something always is.
+
+    A call and an event bring params of their own, so what the rule says is certain for the rows of a series alone.
+    """
+    names: dict[str, object] = {"subject": "x" if job.each else ""}
+    names |= {f"subject.{name}": "" if "" in values else "x" for name, values in job.each.items()}
+    if job.is_series:
+        names |= {f"params.{name}": value for name, value in job.params.items()}
+    try:
+        is_empty = not render(template, names, default="x", escape=escape)
+    except TemplateProblem:  # a value that no template takes, which is said elsewhere
+        return ()
+    return names_in(template) if is_empty else ()
+
+
+def _are_empty(names: tuple[str, ...]) -> str:
+    if names == ("subject",):
+        return "the job has no each"
+    return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} empty"
 
 
 def _declared(job: Job) -> dict[str, object]:

@@ -71,8 +71,9 @@ def refuse_missing(
     for what, template in _templates(job, key):
         used = templates.names_in(template)
         lacking = tuple(name for name in used if default is None and not templates.binds(name, names))
-        if not lacking and used and template[0] == "{" and not templates.render(template, names, default=default):
-            lacking = used
+        if not lacking and used and template[0] == "{":
+            rendered = templates.render(template, names, default=default, escape=what == "key")
+            lacking = () if rendered else used
         if lacking:
             bare = tuple(dict.fromkeys(name.rpartition(".")[2] for name in lacking))
             raise MissingParamError(

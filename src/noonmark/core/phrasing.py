@@ -24,12 +24,12 @@ _PIECES = re.compile(r"(\[[^\[\]]*\](?:\|\[[^\[\]]*\])*)")
 _FIELD = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
 
-def fill(template: str, detail: Mapping[str, Any], *, lang: str, zone: str) -> Told:
-    """Return the sentence; ``zone`` is where instants are told, ``lang`` "en" or "zh"."""
+def fill(template: str, detail: Mapping[str, Any], *, lang: str, zone: str, with_offset: bool = False) -> Told:
+    """Return the sentence; ``zone`` is where instants are told, each ``with_offset`` if asked for, ``lang`` "en" or "zh"."""
     said: list[str] = []
     for choices in _split(template):
         for choice, optional in choices:
-            text, complete = _filled(choice, detail, lang, zone)
+            text, complete = _filled(choice, detail, lang, zone, with_offset)
             if complete or not optional:
                 said.append(text)
                 break
@@ -48,7 +48,7 @@ def _split(template: str) -> tuple[tuple[tuple[str, bool], ...], ...]:
     return tuple(pieces)
 
 
-def _filled(text: str, detail: Mapping[str, Any], lang: str, zone: str) -> tuple[str, bool]:
+def _filled(text: str, detail: Mapping[str, Any], lang: str, zone: str, with_offset: bool) -> tuple[str, bool]:
     complete = True
 
     def word(match: re.Match[str]) -> str:
@@ -58,6 +58,8 @@ def _filled(text: str, detail: Mapping[str, Any], lang: str, zone: str) -> tuple
             if match[1] in NAMES and isinstance(value, str):
                 value = Told(value)
             said = KINDS[match[2] or "text"](value, lang, zone)
+            if with_offset and match[2] == "moment":
+                said = f"{said} {times.offset_text(_micros(value), zone)}"
         except (ValueError, TypeError, OverflowError, ArithmeticError, LookupError, AttributeError):
             said = ""
         complete = complete and said != ""

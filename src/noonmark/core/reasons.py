@@ -20,7 +20,14 @@ LANGUAGES = ("en", "zh")
 REASONS: dict[str, Reason] = {reason.code: reason for reason in (*WAITING, *NOT_RUN, *ENDED, *ACTS, *STORE)}
 
 
-def sentence(code: str, detail: Mapping[str, Any] | None = None, *, lang: str = "en", zone: str = "UTC") -> str:
+def sentence(
+    code: str,
+    detail: Mapping[str, Any] | None = None,
+    *,
+    lang: str = "en",
+    zone: str = "UTC",
+    with_offset: bool = False,
+) -> str:
     """Return the sentence of a reason.
 
     Args:
@@ -28,6 +35,7 @@ def sentence(code: str, detail: Mapping[str, Any] | None = None, *, lang: str = 
         detail: arguments of the sentence, instants and lengths in microseconds.
         lang: "en" or "zh".
         zone: IANA zone in which instants are told.
+        with_offset: tell with each how far the zone is from UTC, for a reader who is not told the zone.
     """
     reason = REASONS.get(code)
     if reason is None:
@@ -38,7 +46,7 @@ def sentence(code: str, detail: Mapping[str, Any] | None = None, *, lang: str = 
         from noonmark.core.errors_zh import in_chinese  # only who reads Chinese pays for the patterns
 
         values = {**values, "error": in_chinese(values["error"])}
-    return fill(reason.zh if lang == "zh" else reason.en, values, lang=lang, zone=zone)
+    return fill(reason.zh if lang == "zh" else reason.en, values, lang=lang, zone=zone, with_offset=with_offset)
 
 
 def remedy(code: str, lang: str = "en") -> str:

@@ -66,13 +66,27 @@ def acted_from_plain(plain: Any) -> Acted:
 
 
 class IdleTakes:
-    """Answers of takes that found nothing, kept by whoever asked, so that idling writes nothing anywhere."""
+    """Answers of takes that found nothing, kept by whoever asked, so that idling writes nothing anywhere.
+
+    That of a repeat belongs into the store all the same: the first try may be on its way yet, or not be committed, and
+    would lease to somebody who was answered that there is nothing.
+    """
 
     KEPT = 256
     """More than a caller repeats, too few to matter."""
 
     def __init__(self) -> None:
         self._answers: dict[str, Taken] = {}
+        self._asked: dict[str, None] = {}
+
+    def is_repeat(self, name: str) -> bool:
+        """Take note of a try of this request; True when it is not the first."""
+        if name in self._asked:
+            return True
+        self._asked[name] = None
+        while len(self._asked) > self.KEPT:
+            self._asked.pop(next(iter(self._asked)), None)
+        return False
 
     def get(self, name: str) -> Taken | None:
         """Return the first answer to this request."""

@@ -31,6 +31,18 @@ RULE_ERRORS: tuple[tuple[str, str], ...] = (
         r"键 \1 是空的，因为任务没有 each：同一件事会做两次",
     ),
     (
+        r'key (".*") is empty, for (.+) (?:is|are) empty: the same thing would be done twice',
+        r"键 \1 是空的，因为 \2 为空：同一件事会做两次",
+    ),
+    (
+        r'template (".*") gives nothing, for the job has no each; write some text beside it',
+        r"模板 \1 的结果为空，因为任务没有 each；请在旁边写些文字",
+    ),
+    (
+        r'template (".*") gives nothing, for (.+) (?:is|are) empty; write some text beside it',
+        r"模板 \1 的结果为空，因为 \2 为空；请在旁边写些文字",
+    ),
+    (
         r"(\S+) is empty, so the same thing would be done twice; give one, or leave \S+ out",
         r"\1 是空的，同一件事会做两次；请给一个，或省去 \1",
     ),
@@ -79,6 +91,7 @@ RULE_ERRORS: tuple[tuple[str, str], ...] = (
         r"任务 \1：有两个对象都叫 \2；each 的取值中带逗号会产生歧义",
     ),
     (r"it has no time of day", "没有具体时间"),
+    (r"the zone goes into its own field, tz: (.+)", r"时区写在单独的字段里，tz: \1"),
     (r"the text has half a sign \(a lone surrogate\)", "文本中有半个字符（单独的代理码位）"),
     (r"it is renewed three times a ttl", "每个 ttl 内续期三次"),
     (r'(".*") is no list of text', r"\1 不是文本列表"),

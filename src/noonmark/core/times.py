@@ -47,6 +47,19 @@ def from_datetime(moment: datetime) -> Micros:
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
+def instant_of(when: datetime | str) -> Micros:
+    """Return an aware datetime, or an ISO text with Z, an offset or a zone behind it, as UTC microseconds.
+
+    Raises:
+        ValueError: no moment, or one whose zone nobody can tell.
+    """
+    if isinstance(when, datetime):
+        return from_datetime(when)
+    if isinstance(when, str):
+        return parse_instant(when, None)
+    raise ValueError(f'{when!r} is no moment; pass an aware datetime or a text such as "2026-12-01T09:00:00+08:00"')
+
+
 _FIRST_TOLD: Micros = -62_135_510_400_000_000  # 2 January of the year 1, so that no zone pushes it out of the calendar
 _LAST_TOLD: Micros = 253_402_214_400_000_000  # 31 December 9999, likewise
 
@@ -295,6 +308,11 @@ def stamp_text(us: Micros, tz: str) -> str:
     return f"{_DAYS[moment.weekday()]} {moment.day} {_MONTHS[moment.month - 1]} {moment.year} {moment:%H:%M:%S}"
 
 
+def offset_text(us: Micros, tz: str) -> str:
+    """Return how far the local time is from UTC, ``+08:00``; to the second where a zone of old was so exact."""
+    return local(us, tz).isoformat(timespec="microseconds")[len("2026-11-28T18:30:00.000000") :]
+
+
 def length_text(us: Micros) -> str:
     """Return a length for people, at most two units: ``42 min``, ``1 h 30 min``, ``9.7 s``, ``250 ms``."""
     if us < 0:
@@ -340,10 +358,18 @@ def _read(text: str) -> tuple[datetime, str]:
     if body and re.fullmatch(r"[A-Za-z_]+(/[A-Za-z0-9_+\-]+)*", last):
         text, named = body, last
     text = text.strip()
-    if re.fullmatch(r"[0-9-]+", text):
+    if re.fullmatch(r"[0-9-]+", text) and _is_date(text):
         raise ValueError(f'"{shown}" has no time of day; write it as {shown}T09:00:00')
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise ValueError(f'"{shown}" is no ISO time ({error}); write it like 2026-12-01T09:00:00') from None
     return moment, named
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -7,7 +7,6 @@ stretch, never by adding to an aware datetime (that adds wall time and forgets t
 
 from __future__ import annotations
 
-import re
 import zoneinfo
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -31,42 +30,6 @@ LATEST: Micros = 253_402_300_800 * SECOND - 400 * DAY
 """Instants are looked at within the years 2 to 9998, so that no offset leads outside the calendar."""
 
 _NAIVE_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the origin of wall-clock time, which has no zone
-_CITIES = {
-    "beijing": "Asia/Shanghai",
-    "china": "Asia/Shanghai",
-    "cst": "Asia/Shanghai or America/Chicago",
-    "ist": "Asia/Kolkata",
-    "pst": "America/Los_Angeles",
-    "pdt": "America/Los_Angeles",
-    "edt": "America/New_York",
-    "bst": "Europe/London",
-    "cest": "Europe/Berlin",
-    "jst": "Asia/Tokyo",
-    "z": "UTC",
-    "zulu time": "UTC",
-    "coordinated universal time": "UTC",
-    "pacific standard time": "America/Los_Angeles",
-    "mountain standard time": "America/Denver",
-    "central standard time": "America/Chicago",
-    "eastern standard time": "America/New_York",
-    "gmt standard time": "Europe/London",
-    "w. europe standard time": "Europe/Berlin",
-    "romance standard time": "Europe/Paris",
-    "china standard time": "Asia/Shanghai",
-    "tokyo standard time": "Asia/Tokyo",
-    "india standard time": "Asia/Kolkata",
-    "aus eastern standard time": "Australia/Sydney",
-    "+05:30": "Asia/Kolkata",
-    "+05:45": "Asia/Kathmandu",
-    "+03:30": "Asia/Tehran",
-    "+04:30": "Asia/Kabul",
-    "+06:30": "Asia/Yangon",
-    "+09:30": "Australia/Darwin",
-    "-03:30": "America/St_Johns",
-}
-"""Names that people and other systems use, with the zone that is most likely meant."""
-_HALF_HOUR = re.compile(r"^(?:utc|gmt)?([+-])(\d\d):?(30|45)$")
-_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])0?(\d{1,2})(?::?00)?", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1024)
@@ -91,28 +54,11 @@ def _unknown_zone(name: str) -> str:
     text = str(name)[:60]
     if not text:
         return "the time zone is empty; write an IANA name such as Asia/Shanghai or UTC"
-    near = _CITIES.get(_HALF_HOUR.sub(r"\1\2:\3", text.lower()), "") or _nearest_zone(text)
+    from noonmark.core import zonenames  # only on the way to an error: it costs start-up time
+
+    near = zonenames.meant(text)
     hint = f"did you mean {near}?" if near else "use an IANA name such as Asia/Shanghai, Europe/Berlin or UTC"
     return f'"{text}" is no time zone; {hint}'
-
-
-def _nearest_zone(text: str) -> str:
-    from difflib import get_close_matches  # only on the way to an error: it costs start-up time
-
-    if match := _OFFSET.fullmatch(text):
-        # The Etc zones count westwards, which surprises everybody once.
-        wanted = f"Etc/GMT{'-' if match.group(1) == '+' else '+'}{int(match.group(2))}"
-        return wanted if wanted in zoneinfo.available_timezones() else ""
-    names = zoneinfo.available_timezones()
-    wanted = text.lower().replace(" ", "_")
-    folded = {name.lower(): name for name in sorted(names)}
-    if wanted in folded:
-        return folded[wanted]
-    cities = {name.rpartition("/")[2].lower(): name for name in sorted(names, reverse=True) if "/" in name}
-    if wanted in cities:
-        return cities[wanted]
-    near = get_close_matches(wanted, folded, n=1, cutoff=0.6) or get_close_matches(wanted, cities, n=1, cutoff=0.75)
-    return (folded.get(near[0]) or cities[near[0]]) if near else ""
 
 
 # --- stretches of constant offset --------------------------------------------------------------------

@@ -243,6 +243,8 @@ def _check_function(job: model.Job, function: Callable[..., Any], say: parts.Say
     """A series job whose function needs more than the rule gives would fail at every run."""
     if job.isolation == "process" and "<locals>" in getattr(function, "__qualname__", ""):
         say(("isolation",), "process_needs_module")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        say((), "function_yields", function=job.name)
     if not job.is_series:
         return
     for name in takes_of(function).needs:

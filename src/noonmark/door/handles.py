@@ -88,19 +88,19 @@ class JobHandle(Generic[P, R]):
         return self._call(Origin.LATER, key, lambda now: now + wait, conn)
 
     def at(
-        self, when: datetime, *, key: str | None = None, conn: object | None = None, late: Length = "1d"
+        self, when: datetime | str, *, key: str | None = None, conn: object | None = None, late: Length = "1d"
     ) -> Callable[P, Enqueued]:
-        """Return a typed call that is due at ``when``, an aware datetime; ``conn`` as in ``later``.
+        """Return a typed call that is due at ``when``; ``conn`` as in ``later``.
 
         Args:
-            when: due then; what is past is due at once.
+            when: an aware datetime, or an ISO text with Z, an offset or a zone behind it; what is past is due at once.
             key, conn: as in ``later``.
             late: how long ago ``when`` may be, by the store's clock; who works off old events gives more.
 
         Raises:
             ValueError: ``when`` has no timezone; when called: it is longer ago than ``late``, which is hardly meant.
         """
-        due, most = times.from_datetime(when), micros(late, "late")
+        due, most = times.instant_of(when), micros(late, "late")
         return self._call(Origin.LATER, key, lambda now: _not_long_ago(self._name, due, now, most), conn)
 
     def run_now(
@@ -122,7 +122,7 @@ class JobHandle(Generic[P, R]):
         checked = self._arguments((), params)
         return request(params=checked, due=lambda now: now, note=reason, again=again, actor=actor)
 
-    def evaluate(self, at: datetime | None = None, *, subject: str = "") -> Evaluation:
+    def evaluate(self, at: datetime | str | None = None, *, subject: str = "") -> Evaluation:
         """Decide without acting: what would become of the last due moment (or the next one) ``at`` then, or now."""
         return self._scheduler.evaluate(self._name, at=at, subject=subject)
 

@@ -275,15 +275,15 @@ class Scheduler(Acts):
         *,
         key: str | None = None,
         states: Iterable[model.State | str] | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
         limit: int = 1000,
     ) -> list[OccurrenceView]:
         """Read occurrences, newest scheduled first.
 
         Args:
             job, key, states: narrow the answer.
-            since, until: scheduled in this span (aware datetimes, the end excluded).
+            since, until: scheduled in this span, as in ``JobHandle.at`` (the end excluded).
             limit: at most so many, 0 or more.
 
         Raises:
@@ -295,8 +295,8 @@ class Scheduler(Acts):
             job=job,
             key=key,
             states=None if states is None else frozenset(model.State(state) for state in states),
-            scheduled_from=None if since is None else times.from_datetime(since),
-            scheduled_until=None if until is None else times.from_datetime(until),
+            scheduled_from=None if since is None else times.instant_of(since),
+            scheduled_until=None if until is None else times.instant_of(until),
             limit=limit,
         )
         return [occurrence_view(row) for row in self._asked.occurrences(query)]
@@ -307,12 +307,12 @@ class Scheduler(Acts):
         views = [worker_view(worker, now) for worker in self._asked.workers()]
         return [view for view in views if alive is None or view.is_alive is alive]
 
-    def evaluate(self, name: str, *, at: datetime | None = None, subject: str = "") -> Evaluation:
+    def evaluate(self, name: str, *, at: datetime | str | None = None, subject: str = "") -> Evaluation:
         """Decide about a job's last due moment (or the next one) without acting; see ``JobHandle.evaluate``."""
         from noonmark.door.evaluating import evaluate
 
         job = self.job_named(name)
-        now = self._asked.now() if at is None else times.from_datetime(at)
+        now = self._asked.now() if at is None else times.instant_of(at)
         return evaluate(self._asked, job, now, subject, supposed=at is not None)
 
     # -- working ------------------------------------------------------------------------------------

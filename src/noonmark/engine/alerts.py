@@ -1,6 +1,7 @@
 """Alerts and decisions as log lines.
 
 Rule of the file: the stored alert row is the truth; a line here says the same thing once, where people look first.
+Whoever formats a log puts a time of another zone before the line, so a moment within it has its offset.
 """
 
 from __future__ import annotations
@@ -105,6 +106,6 @@ def say_decision(job: Job, row: Occurrence, decision: Decision, worker: str) -> 
 
 def _sentence(code: str, detail: Mapping[str, Any], zone: str) -> str:
     try:
-        return shown_line(sentence(code, detail, lang="en", zone=zone))
+        return shown_line(sentence(code, detail, lang="en", zone=zone, with_offset=True))
     except Exception:  # a line of the log must not cost an outcome
         return code

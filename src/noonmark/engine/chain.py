@@ -158,7 +158,9 @@ class ChainedStore:
         for _ in range(PROOFS_BORNE):
             limit = 0 if self._is_another else limit
             if limit and self._waits():
-                idle = self._store.take(f"{request_id}w", worker, limit=0, runnable=runnable, look_lease=look_lease)
+                # What was asked for before may have been granted: under its own name it is heard of, and nothing is granted.
+                name = request_id if request_id in self._sent else f"{request_id}w"
+                idle = self._store.take(name, worker, limit=0, runnable=runnable, look_lease=look_lease)
                 return changed(idle, next_due=idle.now + ASK_AGAIN)
             link = self._link(request_id)
             asked = self._boot()

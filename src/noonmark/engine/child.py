@@ -17,14 +17,16 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
 from noonmark.core.model import PAYLOAD_LIMIT
+from noonmark.engine.carried import through, through_async
 from noonmark.engine.context import Context, ContextSync, RunFacts
 from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, Retry
 from noonmark.engine.registry import plain
+from noonmark.engine.runs import said_by
 from noonmark.ports.clock import SystemClock
 
 
@@ -89,14 +91,18 @@ def call(fn: Callable[..., Any], greeting: Mapping[str, Any], line: Line) -> Any
     if not inspect.iscoroutinefunction(fn):
         if greeting["context_param"] is not None:
             chosen[greeting["context_param"]] = ContextSync(facts, ask=line.ask, is_lost=lambda: line.lost, boot=boot)
-        return fn(**chosen)
+        return through(fn(**chosen))
 
     async def ask(op: str, args: tuple[Any, ...]) -> Any:
         return await asyncio.to_thread(line.ask, op, args)
 
     if greeting["context_param"] is not None:
         chosen[greeting["context_param"]] = Context(facts, ask=ask, is_lost=lambda: line.lost, boot=boot)
-    return asyncio.run(fn(**chosen))
+    return asyncio.run(_to_its_end(fn(**chosen)))
+
+
+async def _to_its_end(begun: Awaitable[Any]) -> Any:
+    return await through_async(await begun)
 
 
 def ending(fn: Callable[[], Any]) -> dict[str, Any]:
@@ -108,12 +114,12 @@ def ending(fn: Callable[[], Any]) -> dict[str, Any]:
         kinds = ((Retry, "retry"), (DoNotRetry, "do_not_retry"), (EffectUnknown, "effect_unknown"), (LeaseLost, "lost"))
         kind = next((kind for type_, kind in kinds if isinstance(error, type_)), "error")
         wait = error.after if isinstance(error, Retry) else None
-        after = None if wait is None else wait // timedelta(microseconds=1)
+        after = wait // timedelta(microseconds=1) if isinstance(wait, timedelta) else None
         return {"op": "end", "kind": kind, "value": text[-PAYLOAD_LIMIT:], "after": after}
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        return {"op": "end", "kind": "not_stored", "value": str(error)[:200]}
+    except Exception as error:  # whatever a value of the job's own raises when it is read: the work was done
+        return {"op": "end", "kind": "not_stored", "value": said_by(error)[:200]}
     if len(text) > PAYLOAD_LIMIT:
         return {"op": "end", "kind": "not_stored", "value": f"{len(text)} characters, more than {PAYLOAD_LIMIT}"}
     return {"op": "end", "kind": "ok", "value": text}

@@ -9,7 +9,6 @@ Rule of the file: an executor reports each run once, through the ``Inbox``, and 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import queue
 import threading
 from collections import deque
@@ -18,6 +17,7 @@ from functools import partial
 from typing import Protocol
 
 from noonmark.engine.callbacks import Callbacks
+from noonmark.engine.carried import through, through_async
 from noonmark.engine.points import Point, reach
 from noonmark.engine.process import ProcessRunner
 from noonmark.engine.runs import Finish, Run, arguments, failed, parameters, succeeded
@@ -77,6 +77,7 @@ async def execute_async(run: Run, callbacks: Callbacks) -> Finish:
         else:
             context = callbacks.context(run) if handler.context_param is not None else None
             value = await handler.fn(**arguments(handler, parameters(run), context))
+        value = await through_async(value) if value is not None else None
         reach(Point.EFFECT_DONE)
         if run.stop_reason and (task := asyncio.current_task()) is not None and task.cancelling():
             run.saw_stop = True
@@ -94,12 +95,22 @@ def execute_sync(run: Run, callbacks: Callbacks) -> Finish:
         assert handler.fn is not None
         context = callbacks.context_sync(run) if handler.context_param is not None else None
         value = handler.fn(**arguments(handler, parameters(run), context))
-        if inspect.iscoroutine(value):  # a plain function that hands out a coroutine: nobody else would await it
-            value = asyncio.run(value)
+        value = through(value) if value is not None else None
         reach(Point.EFFECT_DONE)
         return succeeded(run, value)
     except BaseException as error:
         return failed(run, error)
+
+
+def silent_end(run: Run, task: asyncio.Task[None]) -> Finish | None:
+    """Return the end of a run whose task came to one without reporting it, None where it did report.
+
+    A task that is cancelled before its first step never runs a line, and a GeneratorExit of the job's own is let through.
+    """
+    if task.cancelled():
+        return failed(run, asyncio.CancelledError())
+    error = task.exception()
+    return None if error is None else failed(run, error)
 
 
 class JobLoop:
@@ -142,14 +153,23 @@ class JobLoop:
     def _begin(self, runs: Iterable[Run]) -> None:
         create = self._loop.create_task
         for run in runs:
-            run.handle = create(self._drive(run))
+            run.handle = task = create(self._drive(run))
+            task.add_done_callback(partial(self._ended, run))
 
     def _cancel(self, run: Run) -> None:
         if run.handle is not None:
             run.handle.cancel()
 
     async def _drive(self, run: Run) -> None:
-        self._inbox.put(await execute_async(run, self._callbacks))
+        self._put(await execute_async(run, self._callbacks))
+
+    def _ended(self, run: Run, task: asyncio.Task[None]) -> None:
+        finish = silent_end(run, task)
+        if finish is not None:
+            self._put(finish)
+
+    def _put(self, finish: Finish) -> None:
+        self._inbox.put(finish)
         if not self._flushing:
             # One wake-up for all that end in this turn of the loop: waking for each would cost more than the jobs.
             self._flushing = True

@@ -1,7 +1,7 @@
 """Jobs as process groups: commands, and Python functions with ``isolation="process"``.
 
 Promises: every such run is one group that can be killed as a whole (SIGTERM, a short grace, SIGKILL); it does not
-outlive its worker; what it printed last is kept.
+outlive its worker, and what its process started does not outlive that process; what it printed last is kept.
 
 Rule of the file: runs in a pool thread, one per process, so that waiting is plain code.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import selectors
 import signal
@@ -23,9 +24,11 @@ from typing import Any
 
 from noonmark.core.codec import canonical
 from noonmark.engine.callbacks import Callbacks
+from noonmark.engine.groups import end_group, signal_group
 from noonmark.engine.reaper import Reaper
 from noonmark.engine.runs import ERROR_LIMIT, Finish, Run, parameters, stored, succeeded, tail
 
+_LOG = logging.getLogger("noonmark.engine")
 _POLL = 0.05
 _LINE_LIMIT = 250
 """So much of the last line that a process wrote to stderr stands beside how it ended."""
@@ -55,16 +58,16 @@ class ProcessRunner:
     def close(self) -> None:
         """Kill every group that is left, and the reaper."""
         for group in list(self._groups):
-            _signal_group(group, signal.SIGKILL)
+            signal_group(group, signal.SIGKILL)
         self._reaper.close()
 
     def _kill(self, process: subprocess.Popen[bytes]) -> None:
-        _signal_group(process.pid, signal.SIGTERM)
+        signal_group(process.pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(self._grace)
-        _signal_group(process.pid, signal.SIGKILL)  # grandchildren that ignored SIGTERM, too
+        signal_group(process.pid, signal.SIGKILL)  # grandchildren that ignored SIGTERM, too
 
-    def _start(self, run: Run, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+    def _start(self, run: Run, command: list[str] | list[bytes], **options: Any) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -80,23 +83,37 @@ class ProcessRunner:
             self.stop(run)
         return process
 
-    def _ended(self, process: subprocess.Popen[bytes]) -> None:
+    def _ended(self, run: Run, process: subprocess.Popen[bytes]) -> int:
+        """End what the process left behind, and return how many that were: without the lease it would work on."""
+        left, unmoved = end_group(process.pid, self._grace)
         self._groups.discard(process.pid)
         self._reaper.forget(process.pid)
+        if left:
+            _LOG.warning(
+                "run %s of %s ended and left %d of its processes behind; %s (what is to live on needs a session of its "
+                "own: setsid)",
+                run.row.run_id,
+                run.row.job,
+                left,
+                f"{unmoved} are another user's and go on" if unmoved else "they were ended",
+            )
+        return left
 
     def _command(self, run: Run) -> Finish:
         try:
-            process = self._start(run, list(run.job.command), env={**os.environ, **environment(run)})
+            told = {name: _bytes(value) for name, value in environment(run).items()}
+            process = self._start(run, [_bytes(word) for word in run.job.command], env={**os.environ, **told})
         except (OSError, ValueError) as error:
             what = f"the command {run.job.command[0]!r} could not be started: {error}"
             return Finish(run, ok=False, error=what, code="start_failed", detail={"error": str(error)[:300]})
         with process:
             output = _Output(process)
             output.collect()
-            self._ended(process)
+            left = self._ended(run, process)
         if process.returncode == 0:
-            return succeeded(run, {"exit": 0, "stdout": output.text("stdout"), "stderr": output.text("stderr")})
-        return _exit_failure(run, process.returncode, output)
+            result = {"exit": 0, "stdout": output.text("stdout"), "stderr": output.text("stderr")}
+            return _with_left(succeeded(run, result), left)
+        return _with_left(_exit_failure(run, process.returncode, output), left)
 
     def _child(self, run: Run) -> Finish:
         ours, theirs = socket.socketpair()
@@ -112,10 +129,10 @@ class ProcessRunner:
                 talk = _Talk(ours, self._callbacks.journal(run), self._greeting(run))
                 output = _Output(process)
                 output.collect(ours, talk.on_readable)
-                self._ended(process)
+                left = self._ended(run, process)
         if talk.ending is None:
-            return _exit_failure(run, process.returncode, output)
-        return _child_finish(run, talk.ending, output)
+            return _with_left(_exit_failure(run, process.returncode, output), left)
+        return _with_left(_child_finish(run, talk.ending, output), left)
 
     def _greeting(self, run: Run) -> dict[str, Any]:
         fn = run.handler.fn
@@ -234,6 +251,21 @@ def environment(run: Run) -> dict[str, str]:
     }
 
 
+def _bytes(text: str) -> bytes:
+    """Return a text as the locale writes it; as UTF-8 where the locale has no such letters, so that it starts at all."""
+    try:
+        return os.fsencode(text)
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
+def _with_left(finish: Finish, left: int) -> Finish:
+    """Say beside how a run ended how many of its processes had to be ended for it."""
+    if left:
+        finish.detail["left"] = left
+    return finish
+
+
 def _exit_failure(run: Run, returncode: int, output: _Output) -> Finish:
     how = f"killed by {_signal_name(-returncode)}" if returncode < 0 else f"exit code {returncode}"
     said = [line.strip() for line in output.text("stderr").splitlines() if line.strip()]
@@ -272,11 +304,6 @@ def _child_finish(run: Run, ending: Mapping[str, Any], output: _Output) -> Finis
         code=code,
         detail={"error": str(ending["value"]).strip().rpartition("\n")[2][:300]},
     )
-
-
-def _signal_group(group: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 def _pidfd(pid: int) -> int | None:

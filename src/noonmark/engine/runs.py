@@ -140,8 +140,8 @@ def succeeded(run: Run, value: Any) -> Finish:
         return Finish(run, ok=True, code="succeeded")
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        return Finish(run, ok=True, code="result_not_stored", detail={"why": str(error)[:200]})
+    except Exception as error:  # whatever a value of the job's own raises when it is read: the work was done
+        return Finish(run, ok=True, code="result_not_stored", detail={"why": said_by(error)[:200]})
     return stored(run, text)
 
 
@@ -159,7 +159,7 @@ def failed(run: Run, error: BaseException) -> Finish:
     text = tail("".join(traceback.format_exception(error)))
     detail = {"error": named(error)}
     if isinstance(error, Retry):
-        after = None if error.after is None else max(0, error.after // _MICROSECOND)
+        after = max(0, error.after // _MICROSECOND) if isinstance(error.after, timedelta) else None
         return Finish(run, ok=False, error=text, retry_after=after, detail=detail)
     if isinstance(error, EffectUnknown):
         return Finish(run, ok=False, error=text, retryable=False, code="effect_unknown", detail=detail)
@@ -172,8 +172,16 @@ def failed(run: Run, error: BaseException) -> Finish:
 
 def named(error: BaseException, limit: int = 300) -> str:
     """Return an error in one line: what kind it is of and, where it says anything, what it says."""
-    said = str(error)
+    said = said_by(error)
     return (f"{type(error).__name__}: {said}" if said else type(error).__name__)[:limit]
+
+
+def said_by(error: BaseException) -> str:
+    """Return the text of an error, empty where it cannot even be made: no error may keep its run from ending."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
 
 
 def tail(text: str, limit: int = ERROR_LIMIT) -> str:

@@ -233,7 +233,8 @@ def _clock(store: Store, clock: Clock) -> Iterable[Finding]:
     before = clock.wall()
     now = store.now()
     offset = (before + clock.wall()) // 2 - now
-    detail = {"seconds": f"{offset / SECOND:+.2f}"}
+    hundredths = round(offset * 100 / SECOND)
+    detail = {"seconds": f"{hundredths / 100:+.2f}" if hundredths else "0.00"}
     if abs(offset) <= SKEW:
         sentence = f"This machine's clock differs by {detail['seconds']} s from the store's."
         yield Finding(code="clock_right", level="ok", sentence=sentence, detail=detail)

@@ -179,3 +179,11 @@ def late_lines(scene: Scene) -> tuple[str, ...]:
     is_open_to_it = row.state in (State.FAILED_MANUAL, State.FAILED_RETRYING)
     mark = voice.say("late_mark" if is_open_to_it else "late_over", run=row.run_id)
     return (voice.say("line_late", number=attempt.number, at=voice.moment(at), mark=mark),)
+
+
+def left_lines(scene: Scene) -> tuple[str, ...]:
+    """Say that the process of the last try ended and left others behind: what they were doing was cut off."""
+    left = scene.detail().get("left")
+    if not isinstance(left, int) or isinstance(left, bool) or left <= 0:
+        return ()
+    return (scene.voice.say("line_left", count=left),)

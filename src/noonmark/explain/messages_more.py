@@ -22,6 +22,13 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
         "Try {number} was given up, and came back with a success {at}: its work is done, though nothing counts it{mark}",
         "第 {number} 次尝试已被放弃，却于 {at} 报告成功：它的工作已完成，但未被计入{mark}",
     ),
+    "line_left": (
+        (
+            "Its process ended and left {count} behind that it had started; they were ended with the run. What is to "
+            "live on needs a session of its own (setsid)"
+        ),
+        "它的进程结束时还留下由它启动的 {count} 个进程，已随运行一并结束。要继续存活的程序需要自己的会话（setsid）",
+    ),
     "late_over": (".", "。"),
     "late_mark": (
         ". Where that is what was wanted: noonmark mark {run} done --reason WHY",

@@ -34,7 +34,7 @@ from noonmark.explain.absent import absence
 from noonmark.explain.endings import in_range
 from noonmark.explain.explanation import Explanation, Scene, Shown, Telling
 from noonmark.explain.find import Asked, Found, NotFound, find, perhaps_lost, while_nobody_is_awake
-from noonmark.explain.fragments import former_lines, late_lines, short_error
+from noonmark.explain.fragments import former_lines, late_lines, left_lines, short_error
 from noonmark.explain.meant import for_text
 from noonmark.explain.outages import outages
 from noonmark.explain.outcomes import OVERDUE_AFTER, WORTH_SAYING
@@ -302,6 +302,7 @@ def _lines(scene: Scene) -> tuple[str, ...]:
         if row.note:
             lines.append(voice.say("line_note", actor=actor, note=voice.given(row.note)))
     lines += late_lines(scene)
+    lines += left_lines(scene)
     steps = [note.name for note in scene.story.notes if note.kind == "step"]
     if steps:
         lines.append(voice.say("line_steps", names=", ".join(steps)))
@@ -329,6 +330,7 @@ def _lines(scene: Scene) -> tuple[str, ...]:
 
 def _run_lines(scene: Scene) -> tuple[str, ...]:
     voice, attempts = scene.voice, scene.story.attempts
+    colon = "：" if voice.lang == "zh" else ": "
     if len(attempts) < 2 and not any(attempt.error or attempt.outcome in _UNFINISHED for attempt in attempts):
         return ()
     return tuple(
@@ -342,7 +344,7 @@ def _run_lines(scene: Scene) -> tuple[str, ...]:
             outcome=voice.say(_ATTEMPT_WORDS[attempt.outcome])
             if attempt.outcome in _ATTEMPT_WORDS
             else attempt.outcome,
-            error=f": {voice.error(short_error(attempt.error))}" if attempt.error else "",
+            error=f"{colon}{voice.error(short_error(attempt.error))}" if attempt.error else "",
         )
         for attempt in attempts
     )

@@ -20,6 +20,10 @@ _SKIP = ("write overlap: skip, which is the default of schedules", "请写 overl
 _DELAY = ("write catch_up: {max_delay: ..}, for example 10m", "请写 catch_up: {max_delay: ..}，例如 10m")
 _EVERY = ("write every: 5m", "请写 every: 5m")
 _CRON = ('write cron: "0 9 * * MON" with tz:', '请写 cron: "0 9 * * MON" 和 tz:')
+_EITHER = (
+    'write cron: "0 9 * * MON" with tz:, or every: 5m; of several schedules each is a rule of its own',
+    '请写 cron: "0 9 * * MON" 和 tz:，或 every: 5m；多个周期各写一条规则',
+)
 _FIELDS: dict[str, Hint] = {
     "concurrencypolicy": _SKIP,
     "maxinstances": _SKIP,
@@ -33,11 +37,24 @@ _FIELDS: dict[str, Hint] = {
     "maxretries": ("write retry: {max: ..}", "请写 retry: {max: ..}"),
     "retrydelay": ("write retry: {base: ..}", "请写 retry: {base: ..}"),
     "activedeadlineseconds": ("write timeout: 10m", "请写 timeout: 10m"),
+    "executiontimeout": ("write timeout: 10m", "请写 timeout: 10m"),
+    "timelimit": ("write timeout: 10m", "请写 timeout: 10m"),
     "timeoutseconds": ("write timeout: 10m", "请写 timeout: 10m"),
+    "fixedrate": _EVERY,
+    "repeatevery": _EVERY,
+    "everyms": _EVERY,
     "interval": _EVERY,
     "seconds": _EVERY,
     "minutes": _EVERY,
     "hours": _EVERY,
+    "trigger": _EITHER,
+    "triggers": _EITHER,
+    "schedules": _EITHER,
+    "scheduleinterval": _EITHER,
+    "scheduleexpression": _EITHER,
+    "oncalendar": _CRON,
+    "cronschedule": _CRON,
+    "cronexpression": _CRON,
     "rrule": _CRON,
     "crontab": _CRON,
     "minute": _CRON,
@@ -87,6 +104,14 @@ def of_choice(field: str, value: object) -> str | None:
 
 def of_value(field: str, value: Any) -> Hint | None:
     """Return how a value of a wrong type is written in this field; None when nothing is known of it."""
+    if field in ("tz", "timezone") and isinstance(value, int) and not isinstance(value, bool):
+        from noonmark.core import zonenames  # rare, and it costs start-up time
+
+        near = zonenames.meant(f"{value:+d}") or "UTC"
+        return (
+            f"write {near}, or the name of a city such as Asia/Shanghai",
+            f"请写 {near}，或城市名称，如 Asia/Shanghai",
+        )
     if field == "schedule" and isinstance(value, str):
         words, words_zh = _schedule(value)
         return f"write {words}", f"请写 {words_zh}"
@@ -132,7 +157,8 @@ def _window(value: Any) -> str | None:
         else []
     )
     if len(ends) == 2 and all(re.fullmatch(r"\d{1,2}:\d\d", str(end)) for end in ends):
-        return f'{{start: "{ends[0]!s:0>5}", end: "{ends[1]!s:0>5}"}}'
+        start, end = (f"{end!s:0>5}" for end in ends)
+        return f'{{start: "{start}", end: "{end}"{", crosses_midnight: true" if end < start else ""}}}'
     if isinstance(value, str) and _length(value):
         return f"{{length: {_length(value)}}}"
     return None
@@ -140,12 +166,8 @@ def _window(value: Any) -> str | None:
 
 def _length(text: str) -> str:
     """Return a length of time as it is written here, empty when the text is none."""
-    short = re.sub(r"(?i)^every\s+", "", text.strip())
-    match = re.fullmatch(r"(?i)(\d+)\s*(s|m|h|d|w)[a-z]*", short)
-    try:
-        return durations.format_duration(durations.parse_duration(f"{match[1]}{match[2].lower()}" if match else short))
-    except ValueError:
-        return ""
+    length = durations.length_meant(text)
+    return durations.format_duration(durations.parse_duration(length)) if length else ""
 
 
 def _schedule(text: str) -> Hint:
@@ -164,6 +186,12 @@ def _schedule(text: str) -> Hint:
     try:
         cron.parse_cron(text, "UTC")
     except ValueError:
+        from noonmark.core import cronborrowed  # rare, and it costs start-up time
+
+        found = cronborrowed.meant(text)
+        if found is not None and (found.every or found.cron):
+            told = f"every: {found.every}" if found.every else f'cron: "{found.cron}", tz: {found.tz or ".."}'
+            return (f"{{{told}}}",) * 2
         usual = '{cron: "0 9 * * MON-FRI", tz: ..}, {every: 5m}, {at: "2026-12-01T09:00", tz: ..}'
         return f"{usual} or manual", f"{usual} 或 manual"
     return (f'{{cron: "{text}", tz: ..}}',) * 2

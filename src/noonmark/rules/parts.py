@@ -7,6 +7,7 @@ mistakes of a rule are found in one go.  Files and decorators both come through 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeAlias
@@ -58,6 +59,8 @@ def moment(value: str | datetime, tz: str, path: Path, say: Say) -> str:
     try:
         if isinstance(value, str) and len(value.strip()) <= 10:
             raise ValueError("it has no time of day")
+        if isinstance(value, str) and (zone := re.search(r"\d\s+([A-Za-z_]+(?:/[A-Za-z0-9_+\-]+)*)\s*$", value)):
+            raise ValueError(f"the zone goes into its own field, tz: {zone[1]}")
         when = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
     except (ValueError, OverflowError) as error:
         say(path, "bad_moment", value=str(value)[:60], error=str(error))

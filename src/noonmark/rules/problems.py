@@ -73,11 +73,15 @@ class Problem:
     def _say(self, part: str, lang: str) -> str:
         template: str = getattr(MESSAGES[self.code], f"{part}_{'zh' if lang == 'zh' else 'en'}")
         detail = dict(self.detail)
-        if lang == "zh" and isinstance(detail.get("error"), str):
+        if lang == "zh":
             from noonmark.core.errors_zh import in_chinese  # only on the way to an error
 
-            detail["error"] = in_chinese(detail["error"])
+            detail |= {name: in_chinese(said) for name in _SAID if isinstance(said := detail.get(name), str)}
         return template.format_map(_Words(detail))
+
+
+_SAID = ("error", "ago", "length")
+"""Arguments that are said in words, where others are names and values."""
 
 
 class _Words(dict[str, Any]):

@@ -365,6 +365,14 @@ RULE_MESSAGES: dict[str, Message] = {
         "",
         "请把函数放到模块顶层",
     ),
+    "function_yields": Message(
+        "the function of {function} is a generator",
+        "calling it runs no line of it, and every run would count as done",
+        "return a value instead of yielding, or go through it in a function of its own",
+        "{function} 的函数是生成器",
+        "调用它不会执行任何一行，每次运行却都算完成",
+        "请用 return 返回值，或另写函数遍历它",
+    ),
     "handler_needs": Message(
         'the function of {function} needs "{value}", which neither params nor each gives',
         "every run would fail",

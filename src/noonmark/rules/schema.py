@@ -140,7 +140,10 @@ class JobIn(_Common):
     run: str | None = Field(
         default=None, description="module:function; left out, a decorated function of this name is bound."
     )
-    command: list[str] | None = Field(default=None, description="A program and its arguments instead of a function.")
+    command: list[str] | None = Field(
+        default=None,
+        description="A program and its arguments instead of a function. What it leaves running is ended with it.",
+    )
     key: str | None = Field(
         default=None, min_length=1, description="Dedupe key template, for example report:{business_date}:{channel}."
     )

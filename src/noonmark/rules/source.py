@@ -212,7 +212,7 @@ class _Builder:
                 merged.append(item)
                 continue
             if key.id != "scalar" or str(key.tag) != f"{_TAG}str":
-                shown = key.value if key.id == "scalar" else "(a list or mapping)"
+                shown = key.value if key.id == "scalar" else "[…]"
                 self.report("key_not_text", _mark(key, key, mark.path), value=shown)
                 continue
             try:

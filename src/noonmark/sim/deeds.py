@@ -50,7 +50,13 @@ class Outsiders:
         self.link = link
         self.acknowledged: list[Acknowledged] = []
         self.asked: list[tuple[Deed, str]] = []
-        self._open: list[Callable[[], bool]] = []
+        self._requests = count()
+        self._open: dict[str, Callable[[], bool]] = {}  # by request
+
+    def forget(self) -> None:
+        """Another store lies there: what was asked for so far is nowhere, unless somebody still asks."""
+        self.acknowledged.clear()
+        self.asked = [(deed, request) for deed, request in self.asked if request in self._open]
 
     @property
     def is_waiting(self) -> bool:
@@ -63,7 +69,7 @@ class Outsiders:
 
     def finish(self) -> None:
         """Get the answers that are still open; nothing stands in the way any more."""
-        for ask in list(self._open):
+        for ask in list(self._open.values()):
             if not ask():
                 raise AssertionError("somebody outside gets no answer in quiet times")
         for deed in self._world.plan.deeds:
@@ -72,7 +78,8 @@ class Outsiders:
 
     def _ask(self, deed: Deed, verb: Callable[[Deed, str], Any], *, request_id: str = "") -> None:
         """Ask until there is an answer."""
-        request = request_id or f"{deed.kind} {deed.what[:128]} {deed.number} {deed.at} {len(self.asked)}"
+        number = next(self._requests)
+        request = request_id or f"{deed.kind} {deed.what[:128]} {deed.number} {deed.at} {number}"
         self.asked.append((deed, request))
 
         def ask() -> bool:
@@ -93,11 +100,11 @@ class Outsiders:
 
         def again() -> None:
             if ask():
-                self._open.remove(ask)
+                del self._open[request]
             else:
                 self._world.after(PATIENCE, again)
 
-        self._open.append(ask)
+        self._open[request] = ask
         again()
 
     # -- the deeds --------------------------------------------------------------------------------------

@@ -134,6 +134,11 @@ class Failover(Fault):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Emptied(Fault):
+    """Another store lies there, in which there is nothing; no server changes, no connection ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LockTaken(Fault):
     """Somebody outside takes the lock that jobs share with him."""
 
@@ -149,5 +154,5 @@ class LocksAway(Fault):
 
 AnyFault: TypeAlias = (
     Crash | CrashAll | AtPoint | Pause | Stop | StepClock | Drift | LeapStore | Outage | Cut | Flaky | Slow | Failover
-    | LockTaken | LocksAway
+    | Emptied | LockTaken | LocksAway
 )  # fmt: skip

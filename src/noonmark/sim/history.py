@@ -97,6 +97,10 @@ class Checker(Protocol):
         """See that the store has just lost its last writes (``cluster.failovers``); its rows are as they were before."""
         ...
 
+    def has_claim(self, effect: Effect) -> bool:
+        """Return True when it saw the claim that an effect is of; a run may go on when another store lies there."""
+        ...
+
     def at_end(self) -> None:
         """Judge the whole, long after the last fault."""
         ...

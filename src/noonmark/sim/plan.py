@@ -94,7 +94,7 @@ def draw(seed: int, *, length: Micros = LENGTH) -> Plan:
         replicas=replicas,
         zoo=zoo,
         deeds=_in_order([*_deeds(dice, zoo, busy), *_marks(seed, zoo, busy)]),
-        faults=_faults(dice, replicas, busy),
+        faults=_emptied(seed, _faults(dice, replicas, busy), busy),
         latency=dice.choice((500, 2_000, 20_000, 200_000)),
         in_any_order=dice.random() < 0.7,
     )
@@ -271,6 +271,8 @@ _KINDS: dict[str, tuple[float, _Make]] = {
 }
 LOSSY_SHARE = 0.1
 """Of the seeds: worlds whose store loses what it acknowledged."""
+EMPTIED_SHARE = 0.06
+"""Of the seeds: worlds in which another store comes to lie there, an empty one."""
 
 
 def _step(dice: random.Random) -> Micros:
@@ -285,6 +287,15 @@ def _faults(dice: random.Random, replicas: int, busy: Micros) -> tuple[f.AnyFaul
         kinds["failover"] = _KINDS["failover"]
     rates = {name: most * dice.choice((0.3, 1.0, 1.5)) for name, (most, _) in kinds.items()}
     return strew(dice, rates, replicas, busy)
+
+
+def _emptied(seed: int, others: tuple[f.AnyFault, ...], busy: Micros) -> tuple[f.AnyFault, ...]:
+    """Some stores come back empty among the rest, by dice of their own: the others fell before."""
+    dice = random.Random(f"noonmark emptied {seed}")
+    if not others or dice.random() >= EMPTIED_SHARE:
+        return others
+    emptied = [f.Emptied(at=dice.randrange(busy)) for _ in range(dice.choice((1, 1, 2)))]
+    return tuple(sorted([*others, *emptied], key=lambda fault: fault.at))
 
 
 def strew(dice: random.Random, an_hour: Mapping[str, float], replicas: int, busy: Micros) -> tuple[f.AnyFault, ...]:

@@ -66,7 +66,7 @@ def run_plan(plan: Plan, make: Callable[[SimWorld], Sequence[Checker]] = make_ch
     with quiet_log(), unswept():
         world = SimWorld(plan, body_of)
         try:
-            world.checkers = list(make(world))
+            world.watchers.begin(make)
             try:
                 world.live()
             except Exception as raised:

@@ -1,11 +1,12 @@
 """The store of a world, with the misfortunes of real ones.
 
 ``Cluster`` is the server: a memory store (the model every real store is compared with) whose clock may leap and drift,
-which may be away, and which a failover replaces by a copy that lacks the last writes.  ``Link`` is one client's wire to
-it: requests may fail before the effect, replies after it, a request may arrive twice, a notice not at all.
+which may be away, and which a failover replaces by a copy that lacks the last writes, or somebody by an empty one.
+``Link`` is one client's wire to it: requests may fail before the effect, replies after it, a request may arrive twice,
+a notice not at all.
 
-Rule of the file: what was acknowledged is lost only by a failover, which is asked for by name; a fault counts when a
-call meets it.
+Rule of the file: what was acknowledged is lost only by what is asked for by name, a failover or an empty store; a fault
+counts when a call meets it.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ class Cluster(Through):
         self._behind: deque[tuple[str, tuple[Any, ...], dict[str, Any]]] = deque()
         self.written = 0
         self.failovers: list[Failover] = []
+        self.emptied: list[Micros] = []  # when another store came to lie here, by its time
         self.refused: list[str] = []  # what a standby did not follow in: a fault of this file
         super().__init__(self._primary)
         self._primary.listen(self._tell)
@@ -89,6 +91,17 @@ class Cluster(Through):
         self._primary.listen(self._tell)
         self.failovers.append(Failover(at=self._primary.now(), kept=self.written - lost, written=self.written))
         return lost
+
+    def empty(self) -> None:
+        """Let another store lie here, in which there is nothing."""
+        self._primary.close()
+        self._primary = MemoryStore(self._clock)
+        if self._standby is not None:
+            self._standby = _copy(self._primary, self._clock)
+        self._behind.clear()
+        self.inner = self._primary
+        self._primary.listen(self._tell)
+        self.emptied.append(self._primary.now())
 
     def is_lost(self, number: int) -> bool:
         """Return True when a failover lost the write with this number."""

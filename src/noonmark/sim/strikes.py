@@ -106,6 +106,11 @@ def _failover(world: SimWorld, fault: f.Failover) -> None:
     world.after(RELEASE_AFTER, world.outside.release)
 
 
+def _emptied(world: SimWorld, _fault: f.Emptied) -> None:
+    world.struck("came back empty")
+    world.empty()
+
+
 def _lock_taken(world: SimWorld, fault: f.LockTaken) -> None:
     world.locks.take_away("ledger", fault.length)
 
@@ -128,6 +133,7 @@ _DOINGS: dict[type, Callable[[SimWorld, Any], None]] = {
     f.Flaky: _flaky,
     f.Slow: _slow,
     f.Failover: _failover,
+    f.Emptied: _emptied,
     f.LockTaken: _lock_taken,
     f.LocksAway: _locks_away,
 }

@@ -20,13 +20,14 @@ from noonmark.engine.statefolder import StateFolder
 from noonmark.ports.store import Store, StoreUnreachable
 from noonmark.sim import faults as f
 from noonmark.sim.deeds import Outsiders
-from noonmark.sim.history import Call, Checker, Effect, History, Violation
+from noonmark.sim.history import Call, Effect, History, Violation
 from noonmark.sim.locks import SimLocks
 from noonmark.sim.machines import Machine, ServerClock
 from noonmark.sim.memory import MachineMemory
 from noonmark.sim.plan import BEHIND_A_WRITE, QUIET, Plan
 from noonmark.sim.store import Cluster, Link, Wire
 from noonmark.sim.strikes import strike
+from noonmark.sim.watchers import Watchers
 from noonmark.sim.zoo import Specimen
 from noonmark.testing.clock import ReplicaClock, VirtualClock
 from noonmark.testing.world import Replica, World
@@ -45,7 +46,7 @@ class SimWorld(World):
     def __init__(self, plan: Plan, bodies: Callable[[SimWorld, Specimen], Callable[..., Any]]) -> None:
         self.plan = plan
         self.history = History()
-        self.checkers: list[Checker] = []
+        self.watchers = Watchers(self)
         self.machines: dict[int, Machine] = {}
         self.fences: dict[str, int] = {}  # a thing outside that checks fences: run -> highest fence it has seen
         self._takes: set[str] = set()  # processes that have begun to take
@@ -120,16 +121,14 @@ class SimWorld(World):
 
     def _called(self, call: Call) -> None:
         self.history.calls[call.verb] += 1
-        for checker in self.checkers:
-            checker.on_call(call)
+        self.watchers.on_call(call)
 
     def record(self, effect: Effect) -> None:
         """Write a line into the effect ledger, unless whoever writes is dead."""
         if self._current is None or not self._current.is_alive:
             return
         self.history.effects.append(effect)
-        for checker in self.checkers:
-            checker.on_effect(effect)
+        self.watchers.on_effect(effect)
 
     @property
     def here(self) -> Replica | None:
@@ -160,8 +159,7 @@ class SimWorld(World):
             self._until(self.plan.length + quiet)
         finally:
             points.install(None)
-        for checker in self.checkers:
-            checker.at_end()
+        self.watchers.at_end()
         if self.cluster.refused:
             raise AssertionError(f"the standby did not follow: {self.cluster.refused[0]}")
 
@@ -234,9 +232,14 @@ class SimWorld(World):
     def fail_over(self, lose: int, *, unseen: bool = False) -> int:
         """Let the store's standby take over without the last writes; returns how many were really lost."""
         lost = self.cluster.failover(lose, unseen=unseen)
-        for checker in self.checkers:
-            checker.on_failover()
+        self.watchers.on_failover()
         return lost
+
+    def empty(self) -> None:
+        """Let another store lie here, in which there is nothing."""
+        self.cluster.empty()
+        self.outside.forget()
+        self.watchers.on_emptied()
 
     def crash(self, number: int, down: Micros, *, kind: str = "crash") -> None:
         """Kill a replica and start another process in its place; it is counted as ``kind``."""

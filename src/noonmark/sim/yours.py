@@ -146,7 +146,7 @@ def simulate(jobs: Sequence[Job], wish: Wish, told: Callable[[float], None] = la
         )
         world = OwnWorld(_plan(jobs, wish, deeds, faults), body_of, told)
         try:
-            world.checkers = list(make_checkers(world))
+            world.watchers.begin(make_checkers)
             world.live(quiet=0)
             now = world.cluster.now()
             by_job: dict[str, list[Occurrence]] = {job.name: [] for job in jobs}

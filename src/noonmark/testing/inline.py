@@ -10,12 +10,13 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from noonmark.core.model import Micros
 from noonmark.engine.callbacks import Callbacks
 from noonmark.engine.errors import GateClosed
-from noonmark.engine.executor import Inbox, execute_async, execute_sync
+from noonmark.engine.executor import Inbox, execute_async, execute_sync, silent_end
 from noonmark.engine.gate import Away, Outage, backoff
 from noonmark.engine.points import Point, reach
 from noonmark.engine.runs import Run
@@ -125,7 +126,14 @@ class InlineExecutor:
     def start(self, runs: Sequence[Run]) -> None:
         """Begin these runs."""
         for run in runs:
-            run.handle = asyncio.get_running_loop().create_task(self._drive(run))
+            run.handle = task = asyncio.get_running_loop().create_task(self._drive(run))
+            task.add_done_callback(partial(self._ended, run))
+
+    def _ended(self, run: Run, task: asyncio.Task[None]) -> None:
+        finish = silent_end(run, task)
+        if finish is not None:
+            self._inbox.put(finish)
+            self._inbox.flush()
 
     def stop(self, run: Run) -> None:
         """Cancel the run's task."""

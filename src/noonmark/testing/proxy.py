@@ -175,6 +175,10 @@ class Proxy:
         self._to_drop -= 1
         return True
 
+    def still_to_lose(self) -> None:
+        """A connection was ended before the reply came that it was to swallow: another one takes its place."""
+        self._to_drop += 1
+
 
 class _Link:
     """One client's connection and ours to the server."""
@@ -185,6 +189,7 @@ class _Link:
         self._writers = [writer]
         self._pumps: list[asyncio.Task[Any]] = []
         self._is_lost = False
+        self._is_swallowed = False
         self.ended = asyncio.Event()
 
     async def serve(self, host: str, port: int) -> None:
@@ -203,6 +208,8 @@ class _Link:
         finally:
             self.reset()
             await asyncio.gather(*self._pumps, return_exceptions=True)
+            if self._is_lost and not self._is_swallowed:
+                self._proxy.still_to_lose()
 
     async def _connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         await self._proxy.hold_back()
@@ -232,6 +239,7 @@ class _Link:
         with contextlib.suppress(TimeoutError):
             while await asyncio.wait_for(server.read(CHUNK), QUIET):
                 pass
+        self._is_swallowed = True
         self._proxy.dropped += 1
 
     def reset(self) -> None:

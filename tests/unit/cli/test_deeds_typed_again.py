@@ -279,3 +279,20 @@ def test_a_moment_that_was_asked_for_is_the_same_one_typed_again_in_another_zone
     assert told == "noonmark run tick --for 2026-11-27T11:55+08:00"
     elsewhere = noonmark("--tz", "America/New_York", *shlex.split(told)[1:], "--json")
     assert elsewhere.plain["runs"][0]["key"] == asked
+
+
+def test_a_release_that_was_lost_needs_no_telling_for_its_rollback_is_open_again(
+    noonmark: Noonmark, back: Back
+) -> None:
+    back.go()
+    back.machine.desk.later(SECOND)
+    back._tables = copy.deepcopy(back.store._tables)
+    assert noonmark("ledger", "release", "--as", "run", "--reason", "looked at", "--yes").code == 0
+    assert None not in released(noonmark)
+    back.come_back()
+    assert released(noonmark)[0] is None
+    assert commands(noonmark) == []
+
+
+def released(noonmark: Noonmark) -> list[str | None]:
+    return [each["released"] for each in noonmark("ledger", "show", "--json").plain["rollbacks"]]

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from calling import Noonmark
 
+from noonmark.core.model import AlertWrite, Cron, Decision, Event, Verdict
+from noonmark.engine import alerts
 from noonmark.faces.cli import logs
+from noonmark.testing.builders import make_job, make_row
 
 
 @pytest.fixture
@@ -56,3 +59,27 @@ def test_the_times_of_a_log_are_told_in_the_zone_that_was_asked_for(
     logs.set_up(form="text", level="info", zone=zone)
     record = logging.makeLogRecord({"created": 1.0, "msg": "hello", "levelname": "INFO"})
     assert root.handlers[0].format(record).startswith(f"{clock} INFO")
+
+
+WAITS = Decision(
+    verdict=Verdict.SKIP_WINDOW,
+    event=Event.PARK,
+    code="window_not_open",
+    detail={"opens": 1_764_464_400_000_000},  # 2025-11-30 01:00 UTC
+    recheck_at=1_764_464_400_000_000,
+)
+
+
+@pytest.mark.parametrize(
+    ("zone", "opens"),
+    [("Asia/Tokyo", "Sun 30 Nov 2025 10:00 +09:00"), ("America/St_Johns", "Sat 29 Nov 2025 21:30 -03:30")],
+)
+def test_a_moment_within_a_line_says_its_offset_for_the_time_before_the_line_is_of_another_zone(
+    caplog: pytest.LogCaptureFixture, zone: str, opens: str
+) -> None:
+    job, row = make_job("night", trigger=Cron(expression="0 9 * * *", tz=zone)), make_row()
+    with caplog.at_level(logging.INFO):
+        alerts.say_decision(job, row, WAITS, "w1")
+        alert = AlertWrite(job="night", kind="late", level=1, code=WAITS.code, detail=WAITS.detail)
+        alerts.say_alerts([alert], job, row)
+    assert [f"it opens at {opens}." in line for line in caplog.messages] == [True, True]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from calling import Noonmark
 from desk import Desk
@@ -70,3 +72,14 @@ def test_why_shows_the_one_try_that_was_begun_and_handed_back(asked: Desk, noonm
     asked.finish(row, Event.HAND_BACK, due_at=asked.now, code="handed_back")
     (line,) = (line for line in noonmark("why", "mail").out.splitlines() if "try 1  w1" in line)
     assert "handed back" in line
+
+
+def test_faults_that_were_asked_for_and_do_not_come_in_so_short_a_time_are_not_told_as_none_asked_for(
+    noonmark: Noonmark, tmp_path: Path
+) -> None:
+    rules = tmp_path / "noonmark.yaml"
+    rules.write_text("version: 1\njobs:\n  a: {every: 10m, command: [x], reason: r}\n", encoding="utf-8")
+    asked = ("simulate", str(rules), "--days", "0.01", "--faults", "crash")
+    assert "faults: none, for 2 a day of each kind make none in so short a time (--a-day)" in noonmark(*asked).out
+    assert "这么短的时间里一次也轮不到" in noonmark(*asked, "--lang", "zh").out
+    assert "faults: none\n" in noonmark(*asked[:-1], "none").out

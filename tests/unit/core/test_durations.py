@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noonmark.core.durations import LONGEST, format_duration, parse_duration
+from noonmark.core.durations import LONGEST, format_duration, length_meant, parse_duration
 from noonmark.core.model import DAY, HOUR, MINUTE, SECOND
 
 
@@ -118,3 +118,32 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except ValueError:
         return
     assert parse_duration(format_duration(us)) == us
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("every 90 minutes", "1h30m"),
+        ("5m", "5m"),
+        ("@every 1h30m", "1h30m"),
+        ("hour", "1h"),
+        ("an hour", "1h"),
+        ("1.5 hours", "1h30m"),
+        ("2 hours and 15 minutes", "2h15m"),
+        ("PT5M", "PT5M"),
+        ("every PT5M", "5m"),
+        ("90s", "90s"),
+        ("1 month", ""),
+        ("1M", ""),
+        ("5 M", ""),
+        ("2 mondays", ""),
+        ("500ms", ""),
+        ("0s", ""),
+        ("5", ""),
+        ("", ""),
+        ("every", ""),
+        ("second", "1s"),
+    ],
+)
+def test_a_length_in_other_words_is_told_only_where_it_is_that_long(written: str, meant: str) -> None:
+    assert length_meant(written) == meant

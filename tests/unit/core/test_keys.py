@@ -14,6 +14,7 @@ from noonmark.core.model import KEY_LIMIT, At, Cron, Every, Job, Manual, OnEvent
 
 DAILY = Cron(expression="0 9 * * *", tz="Asia/Shanghai")
 REPORT = Job(name="report", trigger=DAILY, reason="read at nine", key="report:{business_date}:{channel}")
+ONCE = Job(name="once", trigger=At(moments=("2026-01-01T00:00",)), reason="a move", key="{params.tenant}")
 ORDER = Job(name="unpaid", trigger=OnEvent(name="order.created"), reason="free the stock")
 NOON = 1_748_736_000_000_000  # 2025-06-01T00:00:00Z
 
@@ -143,6 +144,13 @@ def test_a_value_that_is_no_json_is_refused(value: object) -> None:
         (replace(REPORT, trigger=Every(period=1), key="report"), "no time part"),
         (replace(REPORT, trigger=At(moments=("2026-01-01T00:00", "2026-01-02T00:00")), key="x"), "no time part"),
         (replace(REPORT, trigger=Manual(), key="{subject}"), "is empty"),
+        (replace(ONCE, params={"tenant": ""}), "for params.tenant is empty"),
+        (replace(ONCE, key="{tenant}", params={"tenant": ""}), "for tenant is empty"),
+        (replace(ONCE, key="{tenant}", each={"tenant": ("a", "")}), "for tenant is empty"),
+        (
+            replace(ONCE, trigger=Manual(), key="{subject.tenant}", each={"tenant": ("a", "")}),
+            "for subject.tenant is empty",
+        ),
         (REPORT, "nothing binds"),
         (replace(REPORT, key="{business_date}:{event.id}"), "nothing binds"),
         (replace(REPORT, key="{business_date}:{worker}"), "nothing binds"),
@@ -164,6 +172,12 @@ def test_an_unsound_template_is_refused(job: Job, finding: str) -> None:
         replace(REPORT, key="{business_date}:{subject}", each={"channel": ("ops", "sales")}),
         replace(REPORT, key="{scheduled_for}:{worker}", scope="each_worker"),
         replace(REPORT, trigger=At(moments=("2026-01-01T00:00",)), key="once"),
+        replace(ONCE, params={"tenant": "acme"}),
+        replace(ONCE, params={"tenant": 0}),
+        replace(ONCE, params={"tenant": None}),
+        replace(ONCE, key="{subject}", each={"tenant": ("a", "")}),
+        replace(ONCE, trigger=Manual(), params={"tenant": ""}),  # a call may give it
+        replace(ORDER, key="{tenant}", params={"tenant": ""}),  # an event may
         replace(ORDER, key="unpaid:{order_id}"),
         replace(ORDER, trigger=Manual(), key="{params.order_id}"),
         replace(REPORT, trigger=Manual(), key="{subject}", each={"channel": ("ops", "sales")}),

@@ -60,7 +60,23 @@ def test_zones_come_from_the_package_and_not_from_the_host() -> None:
         ("GMT+8", "Etc/GMT-8"),
         ("+08:00", "Etc/GMT-8"),
         ("", "Asia/Shanghai or UTC"),
-        ("America", "America/"),
+        ("America", "IANA"),
+        ("AEST", "Australia/Sydney"),
+        ("KST", "Asia/Seoul"),
+        ("MSK", "Europe/Moscow"),
+        ("WEST", "Europe/Lisbon"),
+        ("Asia/Mumbai", "Asia/Kolkata"),
+        ("India", "Asia/Kolkata"),
+        ("Pacific Time", "America/Los_Angeles"),
+        ("SE Asia Standard Time", "Asia/Bangkok"),
+        ("Etc/UTC+8", "Etc/GMT-8"),
+        ("UTC+5:30", "Asia/Kolkata"),
+        ("Europe/Berlim", "Europe/Berlin"),
+        ("Asia/Bejing", "Asia/Shanghai"),
+        ("UTC8", "IANA"),
+        ("host", "IANA"),
+        ("local", "IANA"),
+        ("Europe", "IANA"),
         ("__init__.py", "IANA"),
         ("zone.tab", "IANA"),
         ("../../etc/passwd", "IANA"),
@@ -71,6 +87,17 @@ def test_zones_come_from_the_package_and_not_from_the_host() -> None:
 def test_an_unknown_zone_is_refused_with_the_nearest(name: str, near: str) -> None:
     with pytest.raises(ValueError, match=near.replace("+", r"\+")):
         times.zone(name)
+
+
+def test_every_zone_that_is_told_for_another_name_is_one() -> None:
+    from noonmark.core import zonenames
+
+    told = (*zonenames._KNOWN.values(), *zonenames._WINDOWS.values(), *zonenames._HALF_HOURS.values())
+    for name in {one for names in told for one in names.split(" or ")}:
+        assert times.zone(name) is not None
+    for offset, name in zonenames._HALF_HOURS.items():
+        shown = times.local(utc("2027-01-15T00:00Z"), name).strftime("%z")
+        assert f"{shown[:3]}:{shown[3:]}" == offset
 
 
 @given(instants, st.sampled_from(ZONES))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -31,6 +31,41 @@ def test_later_is_due_after_its_delay_and_a_held_key_is_a_duplicate(sched: Sched
     assert (again.duplicate, again.duplicate_of) == (True, first.id)
     open_rows = sched.occurrences("close_unpaid", states=["PENDING"])
     assert [(row.id, row.run_id, dict(row.params)) for row in open_rows] == [(first.id, first.run_id, {"order_id": 42})]
+
+
+@pytest.mark.parametrize(
+    ("when", "due"),
+    [
+        ("2026-12-01T09:00:00+09:00", "2026-12-01T00:00Z"),
+        ("2026-12-01T00:00Z", "2026-12-01T00:00Z"),
+        ("2026-12-01T09:00 Asia/Tokyo", "2026-12-01T00:00Z"),
+    ],
+)
+def test_at_reads_the_text_of_a_moment(closing: Any, when: str, due: str) -> None:
+    assert closing.at(when)(order_id=1).due_at == datetime.fromisoformat(due)
+
+
+@pytest.mark.parametrize(
+    ("when", "says"),
+    [
+        ("2026-12-01T09:00", "has no zone"),
+        ("2026-12-01", "no time of day"),
+        ("tomorrow", "no ISO time"),
+        ("2025-11-28T12:00Z", "before the store's time"),
+        (1764580000, "is no moment; pass an aware datetime"),
+        (date(2026, 12, 1), "is no moment; pass an aware datetime"),
+        (None, "is no moment; pass an aware datetime"),
+    ],
+)
+def test_at_says_of_what_is_no_moment_what_to_pass(closing: Any, when: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        closing.at(when)(order_id=1)
+
+
+def test_a_span_and_a_supposed_moment_are_read_alike(sched: Scheduler, closing: Any) -> None:
+    closing.at("2026-12-01T09:00+09:00")(order_id=1)
+    assert len(sched.occurrences(since="2026-12-01T00:00Z", until="2026-12-01T00:00:01Z")) == 1
+    assert sched.occurrences(since="2026-12-01T00:00:01Z") == []
 
 
 def test_without_a_key_the_template_makes_it(closing: Any) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from noonmark import Context, ContextSync, RetryLater, Scheduler, manual, on_event
 from noonmark.core import wellformed
+from noonmark.core.times import to_datetime
 from noonmark.core.wellformed import TooLarge
+from noonmark.ports.clock import SystemClock
 
 
 @pytest.fixture
@@ -82,6 +86,26 @@ def test_retry_later_reads_the_words_of_a_duration() -> None:
     assert RetryLater("busy", after="90s").after.total_seconds() == 90  # type: ignore[union-attr]
     assert RetryLater("busy", after=2).after.total_seconds() == 2  # type: ignore[union-attr]
     assert RetryLater("busy").after is None
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["7200", " 7200.0 ", 7200, "2h", "{:%a, %d %b %Y %H:%M:%S} GMT", "{:%Y-%m-%dT%H:%M:%S}Z", datetime],
+    ids=["text of seconds", "with spaces", "seconds", "words", "date of a header", "ISO text", "aware datetime"],
+)
+def test_retry_later_reads_what_a_retry_after_header_says(after: Any) -> None:
+    when = to_datetime(SystemClock().wall()) + timedelta(hours=2)
+    given = when if after is datetime else after.format(when) if isinstance(after, str) else after
+    wait = RetryLater("quota", after=given).after
+    assert wait is not None
+    assert abs(wait.total_seconds() - 7200) < 60
+    assert RetryLater("quota", after=datetime(2020, 1, 1, tzinfo=UTC)).after == timedelta(0), "that moment is past"
+
+
+@pytest.mark.parametrize("after", ["soon", "2026-12-01T09:00:00", datetime(2026, 12, 1, 9)])  # noqa: DTZ001
+def test_retry_later_refuses_what_names_no_wait(after: Any) -> None:
+    with pytest.raises(ValueError, match=r"length of time|no zone|no time zone"):
+        RetryLater("quota", after=after)
 
 
 def test_a_job_named_in_a_file_may_be_a_decorated_async_function() -> None:

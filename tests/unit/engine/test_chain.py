@@ -340,6 +340,40 @@ def test_after_a_change_of_server_nobody_starts_anything_before_all_who_lived_ha
     assert desk.run(second, "w2") == ["key:b"]
 
 
+def test_what_was_granted_without_an_answer_is_heard_of_although_others_have_to_prove_themselves_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The keeper's thread may have proved itself before the take is asked again; the lease would be nobody's."""
+    desk = Desk()
+    first, second = desk.worker("w1"), desk.worker("w2")
+    for name, worker in (("w1", first), ("w2", second)):
+        worker.heartbeat(make_worker(name), TTL)
+        desk.run(worker, name)
+    desk.add("a")
+    desk.clock.advance(SECOND)
+    granted: list[Any] = []
+    take = desk.store.take
+
+    def lose_the_reply(*args: Any, **kwargs: Any) -> Any:
+        granted.append(take(*args, **kwargs))
+        raise StoreUnreachable("the reply was lost")
+
+    def ask() -> list[str]:
+        taken = second.take("asked", "w2", limit=10, runnable={"job": LEASE}, look_lease=SECOND)
+        return [row.key for row in taken.rows]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(desk.store, "take", lose_the_reply)
+        with pytest.raises(StoreUnreachable):
+            ask()
+    assert [row.key for row in granted[0].rows] == ["key:a"]
+    monkeypatch.setattr(proving, "SERVING", "another server")
+    second.prove()
+    desk.add("b")
+    assert ask() == ["key:a"], "its own, and nothing new before the others have proved themselves"
+    assert desk.run(second, "w2") == []
+
+
 def test_who_does_not_come_back_is_not_waited_for_longer_than_it_takes_to_come_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

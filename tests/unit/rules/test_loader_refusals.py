@@ -68,6 +68,9 @@ ONE_MISTAKE = [
     ('dedupe_key: digest', "key_without_time", "jobs.digest.dedupe_key", 4, 17),
     ('key: "{business_date.__class__}"', "bad_key", "jobs.digest.key", 4, 10),
     ('key: "{business_date"', "bad_key", "jobs.digest.key", 4, 10),
+    ('at: "2027-02-03T09:00"\ntz: UTC\nkey: "{params.t}"\nparams: {t: ""}', "bad_key", "jobs.digest.key", 6, 10),
+    ('depends_on: ["{t}"]\nparams: {t: ""}', "bad_key", "jobs.digest.depends_on[0]", 4, 18),
+    ('lock: "{t}"\neach: {t: [a, ""]}', "bad_key", "jobs.digest.lock", 4, 11),
     ('depends_on: ["etl_{busines_date}"]', "bad_key", "jobs.digest.depends_on[0]", 4, 18),
     ('depends_on: [{reason: x}]', "bad_condition", "jobs.digest.depends_on[0]", 4, 18),
     ('depends_on: [{flag: a, success: b}]', "bad_condition", "jobs.digest.depends_on[0]", 4, 18),
@@ -417,3 +420,17 @@ def test_what_core_says_about_a_value_is_told_in_chinese_too() -> None:
     )
     assert 'cron "0 9 * *" 有 4 个字段，需要 5 个：分 时 日 月 周' in problem.text("zh")
     assert "has 4 fields" in problem.text("en")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        'at: "2027-02-03T09:00"\ntz: UTC\nkey: "{params.t}"\nparams: {t: ""}',
+        'depends_on: ["{t}"]\nparams: {t: ""}',
+        'lock: "{subject}"',
+    ],
+)
+def test_a_template_of_which_nothing_is_left_is_told_in_chinese_too(problems_of: ProblemsOf, fields: str) -> None:
+    (problem,) = problems_of(fields)
+    assert "空" in problem.text("zh")
+    assert not any(word in problem.text("zh") for word in ("empty", "nothing", "because", " for "))

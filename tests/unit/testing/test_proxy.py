@@ -153,6 +153,26 @@ def test_a_reply_is_dropped_after_the_server_had_the_request(
         assert ask(again, b"COMMIT") == b"re:COMMIT", "one reply was to be dropped, not two"
 
 
+def test_a_reply_that_was_to_be_dropped_and_never_came_is_made_up_for_by_the_next_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute, Proxy(mute.getsockname()[1]) as slow:
+        slow.drop_replies(b"COMMIT")
+        with connect(slow) as client:
+            client.sendall(b"COMMIT")
+            answering, _ = mute.accept()
+            with answering:
+                assert answering.recv(10) == b"COMMIT"
+                assert slow.cut() == 1
+        with connect(slow) as again:
+            again.sendall(b"COMMIT")
+            answering, _ = mute.accept()
+            with answering:
+                assert answering.recv(10) == b"COMMIT"
+                answering.sendall(b"done")
+                with pytest.raises(ConnectionResetError):
+                    again.recv(10)
+        assert slow.dropped == 1
+
+
 def test_a_server_that_is_gone_ends_the_connection(proxy: Proxy, server: _Server) -> None:
     server.server_close()
     with connect(proxy) as client:

@@ -18,6 +18,7 @@ from pathlib import Path
 import click
 
 from noonmark.faces.cli import problems
+from noonmark.faces.cli.dev_changes import PAUSE, Changes
 from noonmark.faces.cli.numbers import Within
 from noonmark.faces.cli.session import Command, Session, settings_of
 
@@ -25,6 +26,8 @@ WATCHED = frozenset({".py", ".yaml", ".yml"})
 _SKIPPED = frozenset({"__pycache__", "node_modules", "venv", "site-packages"})
 FILES_LIMIT = 2_000
 """Most files watched: a home folder by mistake must not keep the disk busy."""
+FILES_NAMED = 3
+"""Most files that are named as the worker's own."""
 GRACE_SECONDS = 10.0
 
 
@@ -49,30 +52,53 @@ def dev(ctx: click.Context, app: str, name: str, poll: float) -> int:
     here.remark(here.word("dev_begins", app=app, store=shown(here.settings.store_url)))
     stop = _stop_on_signals()
     far_end, leash = os.pipe()  # only this process holds the leash: however it ends, the worker notices
-    was_there = False
+    changes, was_there = Changes(), False
     while not stop:
-        before = stamps(roots)
+        changes.begin(stamps(roots), time.monotonic())
         process = subprocess.Popen(
             [*_command(here, app, name), "--leash", str(far_end)], env=_environment(here), pass_fds=(far_end,)
         )
         try:
-            reason = _wait(process, roots, before, poll, stop)
+            has_changed = _wait(here, process, roots, changes, poll, stop)
         finally:
             _end(process)
         is_gone = process.returncode == problems.NOT_FOUND
         was_there = was_there or not is_gone
-        if reason == "changed":
-            here.remark(here.word("dev_changed"))
-        elif not stop:
+        if not has_changed and not stop:
             # Mistyped; but a file that was there is being replaced, by an editor or a checkout.
             if is_gone and not was_there:
                 return problems.NOT_FOUND
-            here.remark(here.word("dev_ended", code=process.returncode))
-            while not stop and stamps(roots) == before:
+            has_changed = _counts(here, changes, roots)  # what it wrote, or a person, between the last look and its end
+            if not has_changed:
+                here.remark(here.word("dev_ended", code=process.returncode))
+            while not stop and not has_changed:
                 time.sleep(poll)
+                has_changed = changes.count_after_end(stamps(roots), time.monotonic())
+        if has_changed:
+            here.remark(here.word("dev_changed"))
+            _look_on(roots, changes, poll, stop)
     os.close(leash)
     os.close(far_end)
     return problems.INTERRUPTED
+
+
+def _counts(here: Session, changes: Changes, roots: list[Path]) -> bool:
+    """Say whether a change starts the worker anew, and once why one does not."""
+    knew = bool(changes.own)
+    counts = changes.count(stamps(roots), time.monotonic())
+    if changes.own and not knew:
+        files = ", ".join(sorted(str(path) for path in changes.own)[:FILES_NAMED])
+        here.remark(here.word("dev_own", files=files))
+    return counts
+
+
+def _look_on(roots: list[Path], changes: Changes, poll: float, stop: list[int]) -> None:
+    """Look on without a worker where the changes may have been its own."""
+    until = time.monotonic() + changes.pause
+    while not stop and time.monotonic() < until:
+        time.sleep(min(poll, PAUSE))
+        if not changes.is_quiet(stamps(roots)):
+            return
 
 
 def stamps(roots: Iterable[Path]) -> dict[Path, int]:
@@ -115,17 +141,18 @@ def _environment(here: Session) -> dict[str, str]:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], roots: list[Path], before: dict[Path, int], poll: float, stop: list[int]
-) -> str:
+    here: Session, process: subprocess.Popen[bytes], roots: list[Path], changes: Changes, poll: float, stop: list[int]
+) -> bool:
+    """Wait for the worker's end or a signal, both False, or for a change that counts."""
     while not stop:
         try:
             process.wait(timeout=poll)
         except subprocess.TimeoutExpired:
-            if stamps(roots) != before:
-                return "changed"
+            if _counts(here, changes, roots):
+                return True
         else:
-            return "ended"
-    return "stopped"
+            return False
+    return False
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

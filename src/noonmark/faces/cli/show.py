@@ -160,7 +160,8 @@ def _max_delay(job: Job, coming: Micros | None, lang: str) -> Field:
 def _running(job: Job, lang: str) -> list[Field]:
     say, retry = show_words.say, job.retry
     waits = [min(round(retry.base * retry.factor**n), retry.cap) for n in range(retry.max)]
-    shown = ", ".join(Voice(lang=lang).length(wait) for wait in waits[:5]) + (" …" if len(waits) > 5 else "")
+    between = "、" if lang == "zh" else ", "
+    shown = between.join(Voice(lang=lang).length(wait) for wait in waits[:5]) + (" …" if len(waits) > 5 else "")
     tries = say("retry_never", lang)
     if retry.max:
         tries = say("retry_times", lang, max=retry.max, waits=shown, jitter=Voice(lang=lang).length(retry.jitter))

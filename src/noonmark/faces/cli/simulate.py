@@ -186,7 +186,7 @@ def _text(here: Session, jobs: Sequence[Job], found: Foreseen, wish: Wish, again
             start=at.strftime("%Y-%m-%d %H:%M:%S %Z" if wish.start % MINUTE else "%Y-%m-%d %H:%M %Z"),
             replicas=here.word(many, count=wish.replicas),
             seed=wish.seed,
-            faults=faults or here.word("simulate_no_faults"),
+            faults=faults or _no_faults(here, wish),
         ),
         "",
         table(here.header("simulate_header"), [_row(here, lot) for lot in found.lots if lot.due]),
@@ -210,6 +210,13 @@ def _text(here: Session, jobs: Sequence[Job], found: Foreseen, wish: Wish, again
     lines += [f"  {violation}" for violation in found.violations[:SHOWN]]
     lines.append(here.word("simulate_again", command=again))
     return joined(lines)
+
+
+def _no_faults(here: Session, wish: Wish) -> str:
+    """Say that there were no faults, and why where some were asked for."""
+    if not wish.faults:
+        return here.word("simulate_no_faults")
+    return here.word("simulate_few_faults", a_day=f"{wish.a_day:g}")
 
 
 def _when_data_comes(here: Session, wish: Wish) -> str:

@@ -27,6 +27,10 @@ SIMULATE_WORDS: dict[str, tuple[str, str]] = {
         "每个等待事件的任务每天有 {count} 个事件，规则用到的字段取值各不相同。",
     ),
     "simulate_no_faults": ("none", "无"),
+    "simulate_few_faults": (
+        "none, for {a_day} a day of each kind make none in so short a time (--a-day)",
+        "无，因为每类每天 {a_day} 次，在这么短的时间里一次也轮不到（可加大 --a-day）",
+    ),
     "simulate_reasons": ("Why, by job and reason:", "按任务和原因列出："),
     "simulate_reasons_header": ("JOB|OUTCOME|TIMES|FIRST|WHY THE FIRST", "任务|结果|次数|首次|首次的原因"),
     "simulate_late": ("LATE", "晚"),

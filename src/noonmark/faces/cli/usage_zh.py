@@ -31,6 +31,7 @@ _USAGE: tuple[tuple[str, str], ...] = (
         r"\1 的值不可用：\2 不是数字。",
     ),
     (rf"Invalid value for {_WHAT}: (.+) is not one of (.+)\.", r"\1 的值不可用：\2 不在 \3 之中。"),
+    (rf"Invalid value for {_WHAT}: ('[^']*') is not ('[^']*')\.", r"\1 的值不可用：\2 不是 \3。"),
     (rf"Invalid value for {_WHAT}: Directory (.+) is a file\.", r"\1 的值不可用：\2 是文件，不是目录。"),
     (rf"Invalid value for {_WHAT}: (.+)", r"\1 的值不可用：\2"),
 )

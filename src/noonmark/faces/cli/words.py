@@ -186,6 +186,13 @@ WORDS: dict[str, tuple[str, str]] = {
         "noonmark dev：{app}，存储 {store}；Ctrl-C 停止，保存文件即重启",
     ),
     "dev_changed": ("noonmark dev: a file changed, starting anew", "noonmark dev：文件有改动，重新启动"),
+    "dev_own": (
+        (
+            "noonmark dev: the worker itself writes {files} at its start; that does not start it anew again. Save "
+            "another file, or that one when it has been still for 10 s"
+        ),
+        "noonmark dev：worker 启动时自己会写 {files}；这些改动不再触发重启。请保存别的文件，或等该文件静止 10 秒后再保存",
+    ),
     "dev_ended": (
         "noonmark dev: the worker ended (exit {code}); waiting for a change",
         "noonmark dev：worker 已退出（退出码 {code}）；等待文件改动",

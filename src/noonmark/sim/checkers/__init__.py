@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from noonmark.sim.checkers.acknowledged import Acknowledged
 from noonmark.sim.checkers.alerts import Alerts
+from noonmark.sim.checkers.another import Another
 from noonmark.sim.checkers.effects import Effects
 from noonmark.sim.checkers.explain import Explain
 from noonmark.sim.checkers.ground import Ground
@@ -38,6 +39,7 @@ CHECKERS = (
     Reasons,
     Explain,
     Rollbacks,
+    Another,
 )
 
 
@@ -71,6 +73,11 @@ class Panel:
         self._ground.on_failover()
         for watch in self._watches:
             watch.on_failover()
+
+    def has_claim(self, effect: Effect) -> bool:
+        """Return True when the store that is watched granted the run that an effect is of."""
+        begun = self._ground.began.get((effect.occurrence_id, effect.fence))
+        return begun is not None and (begun.who, begun.row.key) == (effect.who, effect.key)
 
     def at_end(self) -> None:
         """Let all judge the whole."""

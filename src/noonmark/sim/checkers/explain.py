@@ -9,11 +9,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from noonmark.core.model import Attempt, Occurrence, State, Verdict
 from noonmark.explain.why import why
+from noonmark.sim.checkers.ground import Ground
 from noonmark.sim.checkers.watch import Watch
 from noonmark.sim.history import Effect
+
+if TYPE_CHECKING:
+    from noonmark.sim.world import SimWorld
 
 CAUSES = frozenset({"failed", "lost", "handed_back", "cancelled"})
 """How an attempt may have ended that is followed by another."""
@@ -36,17 +41,22 @@ class Explain(Watch):
 
     name = "explain"
 
+    def __init__(self, world: SimWorld, ground: Ground) -> None:
+        super().__init__(world, ground)
+        self._starts: defaultdict[int, list[Effect]] = defaultdict(list)
+
+    def on_effect(self, effect: Effect) -> None:
+        """Keep every start."""
+        if effect.phase == "start":
+            self._starts[effect.occurrence_id].append(effect)
+
     def at_end(self) -> None:
         """Ask about the rows, and look for the cause of every start."""
-        starts: dict[int, list[Effect]] = defaultdict(list)
-        for effect in self.world.history.effects:
-            if effect.phase == "start":
-                starts[effect.occurrence_id].append(effect)
         for row in self.ground.rows.values():
             is_plain = row.state is State.SUCCESS and row.attempt == 1
             if not is_plain or row.id % EVERY == 0:
                 self._ask(row)
-            self._judge_starts(row, starts.get(row.id, []))
+            self._judge_starts(row, self._starts.get(row.id, []))
         self._judge_ledger()
 
     def _ask(self, row: Occurrence) -> None:

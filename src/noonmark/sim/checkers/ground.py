@@ -74,6 +74,7 @@ class Ground:
         self._noted_at: dict[tuple[int, str, str], int] = {}
         self._asked: dict[tuple[str, str], tuple[Micros, object, int]] = {}
         self._number = 0
+        self._era = len(world.cluster.emptied)
 
     # -- when it reads ------------------------------------------------------------------------
 
@@ -111,14 +112,20 @@ class Ground:
         return self._world.store.now() - self.peace_at >= 10 * MINUTE
 
     @property
+    def is_former(self) -> bool:
+        """True when another store has come to lie there since."""
+        return len(self._world.cluster.emptied) > self._era
+
+    @property
     def is_quiet(self) -> bool:
         """True when nothing goes wrong any more."""
         return self._world.clock.boot() >= self._world.begins + self._world.plan.length
 
     def has_settled(self, length: Micros) -> bool:
-        """Return True when the last failover, if there was one, is so long ago."""
-        failovers = self._world.cluster.failovers
-        return not failovers or self._world.store.now() >= failovers[-1].at + length
+        """Return True when the last failover, if there was one, is so long ago, and so is an empty store's coming."""
+        cluster = self._world.cluster
+        struck = [*(failover.at for failover in cluster.failovers[-1:]), *cluster.emptied[-1:]]
+        return self._world.store.now() >= max(struck, default=0) + length
 
     def is_set(self, fact: str) -> bool:
         """Return True when a fact holds, as far as signals and settlements told."""

@@ -56,10 +56,13 @@ class Liveness(Watch):
         self._died_at: Micros = 0
         self._holder = ""  # of the lock that jobs share
         self._held_since: Micros = 0
+        lived = world.clock.boot() - world.begins
         for fault in world.plan.faults:
             if isinstance(fault, f.Outage):
                 end = fault.at + fault.length + 1  # the outage's own end comes first
-                if not any(isinstance(each, f.Slow) and _is_felt(each, end) for each in world.plan.faults):
+                if end > lived and not any(
+                    isinstance(each, f.Slow) and _is_felt(each, end) for each in world.plan.faults
+                ):
                     world.at(end, self._came_back)
 
     def on_call(self, call: Call) -> None:
@@ -108,6 +111,8 @@ class Liveness(Watch):
     # -- after an outage ----------------------------------------------------------------------------------
 
     def _came_back(self) -> None:
+        if self.ground.is_former:
+            return
         now = self.world.store.now()
         overdue = [row for row in self._open() if _is_overdue(row, now)]
         well = self.world.well()
@@ -120,7 +125,7 @@ class Liveness(Watch):
         self.world.after(PROMPT + turns, lambda: self._judge_return(back))
 
     def _judge_return(self, back: _Return) -> None:
-        if back.well != self.world.well() or self.ground.is_quiet:
+        if back.well != self.world.well() or self.ground.is_quiet or self.ground.is_former:
             return  # something else came between
         if not self.ground.has_settled(PROVING):
             return

@@ -14,6 +14,7 @@ from noonmark.core.model import HOUR, Micros
 from noonmark.sim.checkers import make_checkers
 from noonmark.sim.history import Checker
 from noonmark.sim.mutants.of_acts import ACT_MUTANTS
+from noonmark.sim.mutants.of_emptied import EMPTIED_MUTANTS
 from noonmark.sim.mutants.of_engine import ENGINE_MUTANTS
 from noonmark.sim.mutants.of_records import RECORD_MUTANTS
 from noonmark.sim.mutants.of_rollbacks import ROLLBACK_MUTANTS
@@ -31,6 +32,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *ENGINE_MUTANTS,
     *RULE_MUTANTS,
     *ROLLBACK_MUTANTS,
+    *EMPTIED_MUTANTS,
 )
 SEEDS = 12
 """How many worlds a bug may live in before it counts as not found."""
@@ -69,6 +71,10 @@ class Impatient:
 
     def on_failover(self) -> None:
         """Nothing to see."""
+
+    def has_claim(self, effect: object) -> bool:  # noqa: ARG002
+        """No claim is judged here."""
+        return False
 
     def at_end(self) -> None:
         """Nothing to judge."""

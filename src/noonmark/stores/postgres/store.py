@@ -154,6 +154,7 @@ class PostgresStore:
             return idle
 
         def work(session: Session) -> Taken:
+            is_repeat = self._idle.is_repeat(name)
             begun = taking.begin(session, name, worker, limit, fixed, link)
             if begun.tx.first is not None:
                 return taking.again(session, worker, begun.tx.first)
@@ -164,7 +165,7 @@ class PostgresStore:
                 if begun.outlook.must_cancel:
                     waking.cancel_rows_of_the_gone(session, fixed)
                 begun = taking.begin(session, name, worker, limit, fixed, link)
-            if not begun.due:
+            if not begun.due and not is_repeat:
                 session.drop_transaction()
                 # Kept here and not in the database: whoever repeats a request does so through this object.
                 return self._idle.keep(name, begun.outlook.nothing())

@@ -126,7 +126,7 @@ class RedisStore:
         idle = self._idle.get(name)
         if idle is not None:
             return idle
-        about = [worker, limit, dict(runnable), look_lease, proving.plain(link)]
+        about = [worker, limit, dict(runnable), look_lease, proving.plain(link), self._idle.is_repeat(name)]
         reply = self._write("take", name, at, about, ())
         proving.check(link, reply)
         _, now, next_due, rules_version, rows = reply
@@ -136,7 +136,7 @@ class RedisStore:
             next_due=next_due,
             rules_version=rules_version,
         )
-        # An idle take is not kept by the server, so that idling writes nothing; whoever repeats does so through this object.
+        # A first idle take is not kept by the server, so that idling writes nothing; repeats come through this object.
         return taken if rows else self._idle.keep(name, taken)
 
     def settle(

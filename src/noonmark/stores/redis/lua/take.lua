@@ -1,12 +1,13 @@
 -- take: lease what is due, oldest first; start at once what the row itself proves may start.
 -- KEYS     {prefix}meta {prefix}moving
--- ARGV[4]  JSON {worker, limit, {job: lease}, look_lease, link or null}
+-- ARGV[4]  JSON {worker, limit, {job: lease}, look_lease, link or null, is_repeat}
 -- returns  {news, now, next_due or nil, rules_version, rows}; a row is {id, body, result, error, head}; or {0, 'broken'}
--- invariant: a row is leased under a fence greater than every fence before; a take that finds nothing due writes nothing.
+-- invariant: a row is leased under a fence greater than every fence before; a take that finds nothing due writes nothing,
+--            unless it was asked before: the first try may come yet, and has to find what was answered.
 -- USES: unit rows keys ledger facts ending chain
 
 local WOKEN_AT_ONCE, FACTS_AT_ONCE, CANCELLED_AT_ONCE = 1000, 1000, 1000
-local worker, limit, runnable, look_lease, link = unpack(cjson.decode(ARGV[4]))
+local worker, limit, runnable, look_lease, link, is_repeat = unpack(cjson.decode(ARGV[4]))
 link = known(link)
 
 local function reply(row)
@@ -185,6 +186,11 @@ local function next_due()
   return moment < NO_MOMENT and moment or false
 end
 
+local function remember_leased(next_moment, leased)
+  local answer = cmsgpack.pack({ now, next_moment, meta.rules, leased })
+  call('SET', PREFIX .. 'req:' .. ARGV[2], answer, 'PX', REMEMBERED_MS)
+end
+
 begin()
 local first = recall()
 if first then
@@ -203,10 +209,14 @@ if moved_back or #woken > 0 or still_asleep > 0 or buried > 0 then
 end
 local ids = due_ids()
 if #ids == 0 then
-  if meta_changed.behind then  -- the clock was set back, and somebody must count the five seconds
+  if is_repeat or meta_changed.behind then  -- the clock was set back, and somebody must count the five seconds
     commit()
   end
-  return { 0, now, still_asleep > 0 and now or next_due(), meta.rules, {} }
+  local next_moment = still_asleep > 0 and now or next_due()
+  if is_repeat then
+    remember_leased(next_moment, {})
+  end
+  return { 0, now, next_moment, meta.rules, {} }
 end
 local chosen = choose(ids)
 local bodies = {}
@@ -232,5 +242,5 @@ for _, row in ipairs(chosen) do
   row.head[SLOT] = nil  -- a reply ends at the first nil: what only scripts need is not sent
 end
 local next_moment = still_asleep > 0 and now or next_due()
-call('SET', PREFIX .. 'req:' .. ARGV[2], cmsgpack.pack({ now, next_moment, meta.rules, kept }), 'PX', REMEMBERED_MS)
+remember_leased(next_moment, kept)
 return { 0, now, next_moment, meta.rules, answered_rows }
