@@ -7,7 +7,7 @@ import subprocess
 import sys
 import uuid
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,7 @@ def test_who_persists_gives_up_when_told_so_and_never_argues_with_a_store_that_c
     class Broken(MemoryStore):
         calls = 0
 
-        def tallies(self, *, revisions: bool = False) -> Any:  # noqa: ARG002
+        def tallies(self, *, revisions: bool | Collection[str] = False) -> Any:  # noqa: ARG002
             self.calls += 1
             raise StoreUnusable("a person must act")
 

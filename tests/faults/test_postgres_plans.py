@@ -34,7 +34,19 @@ from noonmark.testing.servers import Postgres
 ROWS = 1_000_000
 SCHEMA = "plans"
 EMPTY, FULL = "planned in empty tables", "planned in full ones"
-LARGE = {"occurrence", "agenda", "claim", "request", "ledger", "waiter", "attempt", "outcome", "note", "fact"}
+LARGE = {
+    "job_revision",
+    "occurrence",
+    "agenda",
+    "claim",
+    "request",
+    "ledger",
+    "waiter",
+    "attempt",
+    "outcome",
+    "note",
+    "fact",
+}
 HISTORY = LARGE - {"agenda", "waiter"}
 NONE: tuple[Any, ...] = ("{}",) * 6
 
@@ -106,7 +118,7 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "claims dropped": (writing._CLAIM_DROP, ("{}",)),
     "facts written": (writing._FACT, _lines(5)),
     "waiters dropped": (writing.WAIT_DROP, ("{}",)),
-    "slots passed on": (writing._PASS_ON, (1, "{}", "c")),
+    "slots passed on": (writing.PASS_ON, (1, "{}", "c")),
     "wake written": (writing.WAKE, ("{}",)),
     "ledger counted": (writing._LEDGER_COUNT, (1, *_lines(3))),
     "lives": (writing.LIVE, _lines(34)),
@@ -117,11 +129,13 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "rows of the gone": (waking._ROWS_OF, ("w", 10)),
     "renew": (leases.RENEW, (1, *_lines(3), "w")),
     "reap": (leases._REAP, (1,)),
+    "slots swept": (leases.SWEEP, (1, 10)),
     "note": (leases.FIRST_WINS, (1, 1, 1, "w", "k", "n", "v")),
     "prune": (requests.PRUNE, (1, 10)),
     "mark": (clock.MARK, (1,)),
     "keys as facts": (facts._CLAIM, ("{}",)),
     "one": (reading._ONE, (1,)),
+    "revisions of some jobs": (reading.REVISIONS_OF, ("{}",)),
     "ledger of one": (reading._LEDGER_OF, (1,)),
     "attempts of one": (reading._ATTEMPTS_OF, (1,)),
     "alerts of one": (reading._ALERTS_OF, (1,)),
@@ -229,3 +243,14 @@ def test_what_an_alert_goes_on_to_is_not_looked_for_among_what_went_well(
     found = [node for node in _nodes(plan) if str(node.get("Index Name")).startswith("occurrence")]
     assert [node["Index Name"] for node in found] == ["occurrence_pkey"], json.dumps(plan, indent=1)
     assert "Index Cond" in found[0]
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("when", [EMPTY, FULL])
+def test_who_leaves_a_slot_reads_the_queue_in_its_order_and_sorts_nothing(
+    plans: dict[str, list[Any]], when: str
+) -> None:
+    plan = plans[when][list(STATEMENTS).index("slots passed on")]
+    nodes = list(_nodes(plan))
+    assert "waiter_pkey" in [node.get("Index Name") for node in nodes], json.dumps(plan, indent=1)
+    assert not [node for node in nodes if node["Node Type"].endswith("Sort")], json.dumps(plan, indent=1)

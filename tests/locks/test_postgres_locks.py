@@ -185,6 +185,25 @@ def test_names_that_nobody_used_for_a_day_are_forgotten_and_fences_go_on(
         assert again.fence > old.fence
 
 
+def test_fences_of_advisory_locks_that_nobody_took_for_a_day_are_forgotten_and_grow_all_the_same(
+    postgres: Any, admin: psycopg.Connection[Any]
+) -> None:
+    schema = f"swept{time.monotonic_ns()}"
+    url = with_option(with_option(postgres.url, f"schema={schema}"), "kind=advisory")
+    with contextlib.closing(AdvisoryLocks(url)) as locks:
+        old = locks.acquire("old", TTL, "t")
+        assert old is not None
+        locks.acquire("new", TTL, "t")
+        admin.execute(f"UPDATE {schema}_locks.fence SET fence = fence - {2 * DAY} WHERE name = 'old'".encode())
+    with contextlib.closing(AdvisoryLocks(url)) as locks:
+        locks.acquire("other", TTL, "t")
+        rows = admin.execute(f"SELECT name FROM {schema}_locks.fence ORDER BY name".encode()).fetchall()
+        assert rows == [("new",), ("other",)]
+        again = locks.acquire("old", TTL, "u")
+        assert again is not None
+        assert again.fence > old.fence
+
+
 def test_the_statements_of_a_lock_search_by_its_key(postgres: Any, admin: psycopg.Connection[Any]) -> None:
     with contextlib.closing(PostgresLocks(postgres.url)) as locks:
         locks.acquire("a", TTL, "t")

@@ -95,6 +95,15 @@ def is_end(state: State) -> bool:
     return state not in OPEN_STATES
 
 
+def waits_under(name: str, version: int, row: Occurrence) -> int:
+    """Return the number under which a parked row waits for a fact: the version it saw.
+
+    For an overlap slot, whose version tells nobody anything, it is the row's place in the queue: its scheduled time.  So
+    who leaves a slot finds the oldest first, however many wait.
+    """
+    return row.scheduled_for if name.startswith("slot:") else version
+
+
 def gives_slot_up(row: Occurrence) -> bool:
     """Return True when the row, which parks, must not keep the overlap slot that was handed to it.
 

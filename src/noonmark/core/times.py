@@ -260,7 +260,8 @@ def _span(window: Window) -> tuple[Micros, Micros]:
 def _openings(low: Micros, high: Micros, tz: str) -> list[tuple[Micros, Micros]]:
     """Return the spans of real time in which the wall clock is in ``[low, high)``, as one date's window.
 
-    A window that the repeated hour interrupts stays open through it; one that was over before opens a second time.
+    A window that the repeated hour interrupts, or that would end where it begins, stays open through it; one that was over
+    before opens a second time.
     """
     found: list[tuple[Micros, Micros]] = []
     interrupted = False
@@ -271,7 +272,7 @@ def _openings(low: Micros, high: Micros, tz: str) -> list[tuple[Micros, Micros]]
         if first >= last:
             continue
         opens, closes = first - stretch.offset, last - stretch.offset
-        if interrupted:
+        if interrupted or (found and found[-1][1] == opens):
             opens = found.pop()[0]
         found.append((opens, closes))
         interrupted = last < high

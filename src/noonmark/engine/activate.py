@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
@@ -72,13 +72,15 @@ def put_in_force(store: Store, jobs: Iterable[Job], *, actor: str) -> list[tuple
     stands, before = _put_in_force(store, jobs, actor=actor)
     changed = {row.name for row, is_ours in stands if is_ours and before.get(row.name, row.revision) < row.revision}
     if changed:
-        _tell_replaced(store, changed)
+        _tell_replaced(store, sorted(changed))
     return stands
 
 
-def _tell_replaced(store: Store, names: Collection[str]) -> None:
-    found = [each for name, each in replaced(store.tallies(revisions=True).revisions).items() if name in names]
-    for each in found[:_TOLD]:
+def _tell_replaced(store: Store, names: Sequence[str]) -> None:
+    told = names[:_TOLD]  # there may be thousands, and of each the history of a year
+    for name, each in replaced(store.tallies(revisions=told).revisions).items():
+        if name not in told:  # a store of somebody's that tells of all
+            continue
         old, new = each.before, each.now
         if not old.rule:
             _LOG.warning(
@@ -94,8 +96,8 @@ def _tell_replaced(store: Store, names: Collection[str]) -> None:
         else:
             _LOG.info("rule of %s replaced: revision %d by %s, now revision %d", new.name, old.revision, old.by or "?",
                       new.revision)  # fmt: skip
-    if len(found) > _TOLD:
-        _LOG.info("%d more rules replaced", len(found) - _TOLD)
+    if len(names) > len(told):
+        _LOG.info("%d more rules replaced", len(names) - len(told))
 
 
 def _put_in_force(store: Store, jobs: Iterable[Job], *, actor: str) -> tuple[list[tuple[JobRow, bool]], dict[str, int]]:

@@ -24,9 +24,8 @@ from typing import Any
 from noonmark.core.model import PAYLOAD_LIMIT
 from noonmark.engine.carried import through, through_async
 from noonmark.engine.context import Context, ContextSync, RunFacts
-from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, Retry
+from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, Retry, said_by
 from noonmark.engine.registry import plain
-from noonmark.engine.runs import said_by
 from noonmark.ports.clock import SystemClock
 
 

@@ -21,7 +21,7 @@ from noonmark.core.decide import LATE_AFTER
 from noonmark.core.model import PAYLOAD_LIMIT, SECOND, Micros
 from noonmark.core.times import to_datetime
 from noonmark.core.values import dataclass
-from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost
+from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, said_by
 from noonmark.engine.points import Point, reach
 
 
@@ -341,8 +341,10 @@ class ContextSync(_Abilities):
 def _stored(what: str, value: Any) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise DoNotRetry(f"the value of {what} is not JSON ({error}); return text, numbers, lists or dicts") from error
+    except Exception as error:  # whatever a value of the job's own raises when it is read: what made it was done
+        raise DoNotRetry(
+            f"the value of {what} is not JSON ({said_by(error)}); return text, numbers, lists or dicts"
+        ) from error
     text = storable(text)
     size = len(text.encode())
     if size > PAYLOAD_LIMIT:

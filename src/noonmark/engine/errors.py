@@ -34,3 +34,11 @@ class NoSuchJob(LookupError):
 
 class GateClosed(Exception):
     """The worker is stopping and no longer waits for its store."""
+
+
+def said_by(error: BaseException) -> str:
+    """Return the text of an error, empty where it cannot even be made: no error may keep its run from ending."""
+    try:
+        return str(error)
+    except Exception:
+        return ""

@@ -14,8 +14,8 @@ import signal
 import time
 from pathlib import Path
 
-BY_ITSELF = 0.2
-"""Seconds in which what ends with its parent (a pipeline, a tracker) may do so before anybody calls it left behind."""
+BY_ITSELF = 1.0
+"""Seconds in which what ends with its parent (a ``tee``, a tracker) may do so before anybody calls it left behind."""
 _POLL = 0.02
 _PROC = Path("/proc")
 

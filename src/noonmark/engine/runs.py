@@ -14,7 +14,7 @@ from typing import Any
 
 from noonmark.core.codec import storable
 from noonmark.core.model import PAYLOAD_LIMIT, Job, Micros, Occurrence
-from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, Retry
+from noonmark.engine.errors import DoNotRetry, EffectUnknown, LeaseLost, Retry, said_by
 from noonmark.engine.registry import Handler
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -176,14 +176,6 @@ def named(error: BaseException, limit: int = 300) -> str:
     return (f"{type(error).__name__}: {said}" if said else type(error).__name__)[:limit]
 
 
-def said_by(error: BaseException) -> str:
-    """Return the text of an error, empty where it cannot even be made: no error may keep its run from ending."""
-    try:
-        return str(error)
-    except Exception:
-        return ""
-
-
 def tail(text: str, limit: int = ERROR_LIMIT) -> str:
     """Return the end of a text: what went wrong stands last."""
     return text if len(text) <= limit else "…" + text[-limit:]
@@ -192,7 +184,14 @@ def tail(text: str, limit: int = ERROR_LIMIT) -> str:
 def parameters(run: Run) -> dict[str, Any]:
     """Return what the run was asked with: the job's parameters, and over them the occurrence's own."""
     own = {} if run.row.params in ("", "{}") else json.loads(run.row.params)
-    return {**run.job.params, **own}
+    return {**{name: _copied(value) for name, value in run.job.params.items()}, **own}
+
+
+def _copied(value: Any) -> Any:
+    """Return the same JSON, which a run may change: what it does to the rule's own would meet every later run."""
+    if isinstance(value, dict):
+        return {name: _copied(inner) for name, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
 def arguments(handler: Handler, params: Mapping[str, Any], context: object | None) -> dict[str, Any]:

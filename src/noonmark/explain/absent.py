@@ -129,7 +129,7 @@ def _no_moment(job: Job, revisions: tuple[JobRow, ...], asked: Asked, voice: Voi
 
 
 def _revisions(store: Store, found: Found) -> tuple[JobRow, ...]:
-    rows = [row for row in store.tallies(revisions=True).revisions if row.name == found.name]
+    rows = [row for row in store.tallies(revisions=[found.name]).revisions if row.name == found.name]
     if not rows and found.job_row is not None:
         rows = [found.job_row]
     return tuple(sorted(rows, key=lambda row: row.revision))

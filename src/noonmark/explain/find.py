@@ -240,7 +240,7 @@ def last_rule(store: Store, row: JobRow) -> Job | None:
     """Return the rule of a stored job, the last one that it had where it was ended; None where it cannot be read."""
     if row.rule:
         return read_rule(row)
-    past = [old for old in store.tallies(revisions=True).revisions if old.name == row.name and old.rule]
+    past = [old for old in store.tallies(revisions=[row.name]).revisions if old.name == row.name and old.rule]
     return read_rule(past[-1]) if past else None
 
 
@@ -304,7 +304,7 @@ def _dated(store: Store, found: Found) -> Found:
     row, job_row = found.row, found.job_row
     if row is None or job_row is None or row.revision in (0, job_row.revision):
         return found
-    for old in store.tallies(revisions=True).revisions:
+    for old in store.tallies(revisions=[row.job]).revisions:
         if old.name == row.job and old.revision == row.revision:
             return replace(found, job=read_rule(old) or found.job)
     return found

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
 import psycopg
 
-from noonmark.core.model import Micros
+from noonmark.core.model import DAY, Micros
 from noonmark.locks.checks import check, drift
 from noonmark.locks.errors import LockUrlError
 from noonmark.locks.postgres_link import NOW, Connection, Link
@@ -41,6 +42,12 @@ _FENCE = f"""
 INSERT INTO {{schema}}.fence AS f (name, fence) VALUES (%(name)s, {NOW})
 ON CONFLICT (name) DO UPDATE SET fence = greatest(f.fence + 1, {NOW}) RETURNING fence
 """
+# Whoever still holds a lock of that age has the session; the next fence is the time, which is past his.
+_SWEEP = f"""
+DELETE FROM {{schema}}.fence WHERE name IN (
+  SELECT name FROM {{schema}}.fence WHERE fence < {NOW} - %(kept)s LIMIT 10000 FOR UPDATE SKIP LOCKED)
+"""
+_SWEEP_EVERY = 3600.0
 _RENEW = "SELECT pg_backend_pid(), set_config('idle_session_timeout', %(milliseconds)s, false)"
 _UNLOCK = f"SELECT pg_advisory_unlock({_KEY}), set_config('idle_session_timeout', '0', false)"
 
@@ -76,6 +83,7 @@ class AdvisoryLocks:
         self._link = Link(url, tables=(_FENCES,), needed="fence")
         self._lock, self._fence = self._link.text(_LOCK), self._link.text(_FENCE)
         self._unlock, self._renew = self._link.text(_UNLOCK), self._link.text(_RENEW)
+        self._sweep, self._sweep_at = self._link.text(_SWEEP), 0.0
         self._mutex = threading.Lock()
         self._sessions: dict[tuple[str, str], _Session] = {}
         self._asking: dict[tuple[str, str], _Turn] = {}
@@ -109,6 +117,7 @@ class AdvisoryLocks:
     def _acquire(self, name: str, ttl: Micros, token: str) -> Grant | None:
         connection = self._link.take()
         try:
+            self._forget_old_names(connection)
             if not self._try_lock(connection, name, ttl):
                 self._link.give_back(connection)
                 return None
@@ -136,6 +145,12 @@ class AdvisoryLocks:
             connection.is_own_session = True
         row = connection.execute(self._lock, {"key": f"lock:{name}", "milliseconds": _milliseconds(ttl)}).fetchone()
         return row is not None and bool(row[0])
+
+    def _forget_old_names(self, connection: Connection) -> None:
+        moment = time.monotonic()
+        if moment >= self._sweep_at:
+            self._sweep_at = moment + _SWEEP_EVERY
+            connection.execute(self._sweep, {"kept": DAY})
 
     @staticmethod
     def _pid_told_to(connection: Connection) -> int:

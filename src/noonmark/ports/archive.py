@@ -13,7 +13,8 @@ kind                    fields
 ``claim``               ``key generation occurrence_id``
 ``slot``                ``name occurrence_id since``
 ``fact``                those of ``Fact``
-``waiter``              ``fact version occurrence_id``: the row is parked until that fact leaves that version
+``waiter``              ``fact version occurrence_id``: the row is parked until that fact leaves that version; for a
+                        slot ``version`` is the row's place in the queue (``core.lifecycle.waits_under``)
 ``attempt``             those of ``Attempt``, but only attempts that are told by no occurrence row
 ``outcome``             ``occurrence_id fence``: a look that was answered
 ``note``                those of ``Note``, with ``occurrence_id``

@@ -265,8 +265,12 @@ class Store(Protocol):
         """Read every worker ever heard of, newest first."""
         ...
 
-    def tallies(self, *, revisions: bool = False) -> Tallies:
-        """Count, for backlog and overview; with ``revisions`` also tell what was done to the rules of jobs."""
+    def tallies(self, *, revisions: bool | Collection[str] = False) -> Tallies:
+        """Count, for backlog and overview; with ``revisions`` also tell what was done to the rules of jobs.
+
+        True: every revision of every job, and what people did to jobs.  Names: the revisions of these jobs alone, and no
+        acts; what that costs does not grow with other jobs.
+        """
         ...
 
     # -- the rest ------------------------------------------------------------------------------

@@ -191,7 +191,7 @@ class Through:
     def workers(self) -> list[WorkerInfo]:
         return self._call("workers", self.inner.workers)
 
-    def tallies(self, *, revisions: bool = False) -> Tallies:
+    def tallies(self, *, revisions: bool | Collection[str] = False) -> Tallies:
         return self._call("tallies", self.inner.tallies, revisions=revisions)
 
     def listen(self, callback: Callable[[], None]) -> Callable[[], None]:

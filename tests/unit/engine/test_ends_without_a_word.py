@@ -13,6 +13,7 @@ import pytest
 from noonmark.core.model import SECOND, Cron, Retry, State
 from noonmark.core.times import parse_instant
 from noonmark.engine import child, errors
+from noonmark.engine.context import ContextSync
 from noonmark.engine.executor import Inbox, JobLoop
 from noonmark.engine.registry import handler_for
 from noonmark.engine.runs import Finish, Run
@@ -79,6 +80,24 @@ def test_work_is_not_repeated_because_its_result_cannot_be_read(make_world: Make
     assert (row.state, row.code, row.result) == (State.SUCCESS, "result_not_stored", None)
     assert "the session is closed" in row.detail
     assert done == [1]
+
+
+def test_a_step_is_not_repeated_because_its_value_cannot_be_read(make_world: MakeWorld) -> None:
+    done: list[int] = []
+
+    def step() -> Detached:
+        done.append(1)
+        return Detached(a=1)
+
+    def agent(ctx: ContextSync) -> None:
+        ctx.step("pay", step)
+
+    world = make_world(replicas=1, start=parse_instant("2027-02-03T11:59:59Z", None))
+    world.job(make_job("job", trigger=Cron(expression="0 12 * * *", tz="UTC"), retry=Retry(max=4)), agent)
+    world.advance(3 * SECOND)
+    row = world.rows("job")[0]
+    assert (row.state, row.code, done) == (State.FAILED_MANUAL, "not_retryable", [1])
+    assert "the value of step 'pay' is not JSON (the session is closed)" in (row.error or "")
 
 
 def test_a_process_of_its_own_says_the_same_of_such_results_and_errors() -> None:

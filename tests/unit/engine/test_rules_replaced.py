@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
 
 from noonmark.core.codec import digest
-from noonmark.core.model import DAY, MINUTE, SECOND, Every, JobRow
+from noonmark.core.model import DAY, MINUTE, SECOND, Every, JobRow, Tallies
 from noonmark.core.returned import replaced
 from noonmark.engine.activate import declare, end, put_in_force
 from noonmark.explain.returning import returning
@@ -70,6 +71,31 @@ def test_many_replaced_rules_are_named_up_to_a_bound(store: MemoryStore, caplog:
         put_in_force(store, jobs, actor="w")
     assert len(caplog.records) == 21
     assert caplog.records[-1].message == "3 more rules replaced"
+
+
+def test_a_worker_with_changed_rules_reads_the_history_of_those_it_names_and_of_no_other_job(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    read: list[int] = []
+
+    class Counting(MemoryStore):
+        def tallies(self, *, revisions: bool | Collection[str] = False) -> Tallies:
+            told = super().tallies(revisions=revisions)
+            read.append(len(told.revisions))
+            return told
+
+    caplog.set_level(logging.INFO, logger="noonmark.engine")
+    store = Counting(VirtualClock())
+    for period in (3, 5, 7):
+        jobs = [make_job(f"job{number:02}", trigger=Every(period=period * SECOND)) for number in range(30)]
+        declare(store, jobs, actor="w")
+    put_in_force(store, [OLD], actor="w1")
+    assert read == [], "nothing was replaced"
+    put_in_force(store, [NEW, *jobs], actor="w2")
+    assert read == [2]
+    put_in_force(store, [replace(job, trigger=Every(period=9 * SECOND)) for job in jobs], actor="w2")
+    assert read == [2, 20 * 4], "twenty are named, the rest is counted"
+    assert caplog.records[-1].message == "10 more rules replaced"
 
 
 def test_the_doctor_names_a_rule_that_came_back_for_a_day() -> None:

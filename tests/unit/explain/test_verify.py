@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -64,7 +65,7 @@ class Tampered:
         change = self._changes["rows"]
         return [row for found in self._store.occurrences(query) if (row := change(found)) is not None]
 
-    def tallies(self, *, revisions: bool = False) -> Tallies:
+    def tallies(self, *, revisions: bool | Collection[str] = False) -> Tallies:
         """As they are."""
         return self._store.tallies(revisions=revisions)
 

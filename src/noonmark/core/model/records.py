@@ -231,7 +231,7 @@ class Tallies:
     stale_refused: int  # writes refused by their fence, ever
     duplicates_refused: int
     open_alerts: tuple[Alert, ...]
-    revisions: tuple[JobRow, ...] = ()  # filled only when asked: every revision of every job, oldest first
+    revisions: tuple[JobRow, ...] = ()  # filled only when asked: every revision of the jobs asked for, oldest first
     acts: tuple[
         LedgerLine, ...
-    ] = ()  # filled with them: what people did to whole jobs (pause, resume, end_job), oldest first
+    ] = ()  # filled with those of all: what people did to whole jobs (pause, resume, end_job), oldest first

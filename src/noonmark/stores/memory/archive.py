@@ -308,7 +308,7 @@ _WRITERS: dict[str, Callable[[Tables, dict[str, Any]], None]] = {
 def _complete(tables: Tables, now: Micros) -> None:
     """Wake what waits for facts that moved, and let the rows of workers that did not come along end."""
     for name, waiting in tables.waits.items():
-        if any(version != tables.version(name) for version in waiting.values()):
+        if not name.startswith("slot:") and any(version != tables.version(name) for version in waiting.values()):
             tables.wakes[name] = None
     for row in tables.open_rows():
         if row.worker and row.worker not in tables.workers:

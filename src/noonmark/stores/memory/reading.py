@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -123,7 +123,7 @@ def story(tables: Tables, row_id: int) -> Story | None:
     )
 
 
-def tallies(tables: Tables, now: Micros, *, revisions: bool) -> Tallies:
+def tallies(tables: Tables, now: Micros, *, revisions: bool | Collection[str]) -> Tallies:
     """Count everything once."""
     states = Counter(row.state for row in tables.rows.values())
     rows = list(tables.open_rows())
@@ -139,11 +139,12 @@ def tallies(tables: Tables, now: Micros, *, revisions: bool) -> Tallies:
         stale_refused=tables.stale_refused,
         duplicates_refused=tables.duplicates_refused,
         open_alerts=tuple(alert for alert in tables.alerts if alert.closed_at is None),
-        revisions=_revisions(tables) if revisions else (),
-        acts=tuple(line for line in tables.ledger.get(0, ()) if line.job) if revisions else (),
+        revisions=_revisions(tables, revisions) if revisions else (),
+        acts=tuple(line for line in tables.ledger.get(0, ()) if line.job) if revisions is True else (),
     )
 
 
-def _revisions(tables: Tables) -> tuple[JobRow, ...]:
+def _revisions(tables: Tables, wanted: Collection[str] | bool) -> tuple[JobRow, ...]:
     pairs = zip(tables.revisions, tables.revised, strict=True)
-    return tuple(replace(job, by=actor) for job, (actor, _) in pairs)
+    names = None if isinstance(wanted, bool) else set(wanted)
+    return tuple(replace(job, by=actor) for job, (actor, _) in pairs if names is None or job.name in names)

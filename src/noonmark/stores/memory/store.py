@@ -240,7 +240,7 @@ class MemoryStore:
             heard_of = (info for info in self._tables.workers.values() if info.pid)
             return sorted(heard_of, key=lambda info: info.started_at, reverse=True)
 
-    def tallies(self, *, revisions: bool = False) -> Tallies:
+    def tallies(self, *, revisions: bool | Collection[str] = False) -> Tallies:
         """Count, for backlog and overview."""
         with self._lock:
             return reading.tallies(self._tables, self.now(), revisions=revisions)

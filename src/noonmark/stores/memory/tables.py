@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noonmark.core import escalate
-from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING, is_end
+from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING, is_end, waits_under
 from noonmark.core.model import (
     Added,
     Alert,
@@ -46,7 +46,9 @@ class Tables:
     by_identity: dict[tuple[str, str, str], int] = field(default_factory=dict)
     claims: dict[str, list[int]] = field(default_factory=dict)  # key -> claimants, the newest generation last
     facts: dict[str, Fact] = field(default_factory=dict)
-    waits: dict[str, dict[int, int]] = field(default_factory=dict)  # fact -> parked row -> version it saw
+    waits: dict[str, dict[int, int]] = field(
+        default_factory=dict
+    )  # fact -> parked row -> see core.lifecycle.waits_under
     waits_of: dict[int, tuple[str, ...]] = field(default_factory=dict)
     wakes: dict[str, None] = field(default_factory=dict)  # facts that moved and whose waiters may still sleep
     slots: dict[str, tuple[int, Micros]] = field(default_factory=dict)
@@ -211,7 +213,7 @@ class Tables:
     def wait(self, row_id: int, seen: dict[str, int]) -> None:
         """Remember what a parked row waits for, and the versions it saw."""
         for name, version in seen.items():
-            self.waits.setdefault(name, {})[row_id] = version
+            self.waits.setdefault(name, {})[row_id] = waits_under(name, version, self.rows[row_id])
         self.waits_of[row_id] = tuple(seen)
 
     def stop_waiting(self, row_id: int) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from noonmark.core.lifecycle import ASKED_BY_A_PERSON, YIELDING
 from noonmark.core.model import OPEN_STATES, Origin, State
 from noonmark.stores.postgres.desk import Claim, Desk, Wanted, lay
+from noonmark.stores.postgres.link import Repeat
 from noonmark.stores.postgres.rows import Line
 
 _OPEN = frozenset(state.value for state in OPEN_STATES)
@@ -91,7 +92,13 @@ def occupant(desk: Desk, slot: str) -> int | None:
 
 
 def occupy(desk: Desk, slot: str, occurrence_id: int) -> None:
-    """Occupy the slot; the caller has seen that it is free or ours."""
+    """Occupy the slot; the caller has seen that it is free or ours.
+
+    Raises:
+        Repeat: its line was swept away while we came to it, so that nobody who competes for it would wait for us.
+    """
+    if slot not in desk.locked_slots:
+        raise Repeat
     desk.slots.setdefault(slot, (occurrence_id, desk.now))
 
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from noonmark.core.lifecycle import waits_under
 from noonmark.core.model import Fact
 from noonmark.stores.postgres.arrays import texts, unescaped
 from noonmark.stores.postgres.desk import Desk, is_stored
@@ -68,7 +69,7 @@ def _version(desk: Desk, name: str) -> int:
 
 def wait_for(desk: Desk, line: Line, seen: Mapping[str, int]) -> None:
     """Let the row be woken when one of the facts leaves the version that was seen."""
-    desk.waiting += [(name, version, line.row.id) for name, version in seen.items()]
+    desk.waiting += [(name, waits_under(name, version, line.row), line.row.id) for name, version in seen.items()]
     line.waits = True
 
 

@@ -6,6 +6,7 @@ are judged afresh each time; nothing here waits for a batch of the same process.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 
@@ -38,6 +39,14 @@ _BEAT = (
     " wall_offset = excluded.wall_offset, jobs = excluded.jobs, gone_at = excluded.gone_at, reaped = false"
 )
 _REAP = f"UPDATE ~worker AS w SET reaped = true WHERE NOT reaped AND gone_at < $1::bigint AND NOT {HAS_OWN}"
+# A free slot keeps its line for an hour, so that those who compete for it can wait for each other; of subjects that come
+# once nothing is left.  Whoever has just come to such a line finds it gone and repeats (``claims.occupy``).
+SWEEP = (
+    "DELETE FROM ~slot WHERE name = ANY(ARRAY(SELECT name FROM ~slot WHERE occurrence_id = 0 AND since < $1::bigint"
+    " LIMIT $2::integer FOR UPDATE SKIP LOCKED))"
+)
+SWEPT_AT_ONCE, SWEPT_EVERY = 1000, 6
+_turns = itertools.count()
 _NOTE = (
     "WITH held AS (SELECT id FROM ~occurrence WHERE id = $2::bigint AND fence = $3::bigint AND holder = $4::text"
     " AND state = 'RUNNING' AND NOT looking FOR SHARE),"
@@ -91,6 +100,8 @@ def heartbeat(session: Session, worker: WorkerInfo, ttl: Micros, fixed: Micros |
     tx.later(_REAP, now - HOUR)
     if tx.timed:
         tx.later(clock.MARK, now)
+    if next(_turns) % SWEPT_EVERY == 0:
+        tx.later(SWEEP, now - HOUR, SWEPT_AT_ONCE)
     if ended_at is not None:
         tx.due(-1)  # its own rows are to be ended now
     tx.finish()

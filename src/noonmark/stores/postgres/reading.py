@@ -7,6 +7,7 @@ statements is read from one snapshot.
 from __future__ import annotations
 
 from collections.abc import Collection
+from operator import itemgetter
 from typing import Any
 
 from noonmark.core.model import (
@@ -63,7 +64,10 @@ OPEN = (
     " FROM ~agenda, t GROUP BY state"
 )
 _ACTS = f"SELECT {_LEDGER} FROM ~ledger WHERE occurrence_id = 0 AND job <> '' ORDER BY seq"  # they concern whole jobs
-_REVISIONS = "SELECT name, rule, digest, revision, effective_at, event, actor FROM ~job_revision ORDER BY seq"
+_REVISION = "seq, name, rule, digest, revision, effective_at, event, actor"
+_REVISIONS = f"SELECT {_REVISION} FROM ~job_revision ORDER BY seq"
+# Sorted by us: whoever asks for the order of the key is led along all of it.
+REVISIONS_OF = f"SELECT {_REVISION} FROM ~job_revision WHERE name = ANY($1::text[])"
 _SNAPSHOT: Statement = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
 _END: Statement = ("COMMIT", ())
 
@@ -199,9 +203,12 @@ def workers(session: Session) -> list[WorkerInfo]:
     return [WorkerInfo(**(_named(_WORKER, row) | {"jobs": names_of(unescaped(row[-1]))})) for row in rows]
 
 
-def tallies(session: Session, fixed: Micros | None, *, revisions: bool) -> Tallies:
+def tallies(session: Session, fixed: Micros | None, *, revisions: bool | Collection[str]) -> Tallies:
     """Count, for backlog and overview; only open rows are looked at, ended ones are counted as they end."""
-    last: list[Statement] = [(_REVISIONS, ()), (_ACTS, ())] if revisions else []
+    last: list[Statement] = []
+    if revisions:
+        named = () if isinstance(revisions, bool) else revisions
+        last = [(REVISIONS_OF, (texts(named),))] if named else [(_REVISIONS, ()), (_ACTS, ())]
     _, clock, counted, open_rows, alerts, *told, _ = session.ask(
         _SNAPSHOT, (f"SELECT {NOW}", (fixed,)), (_COUNTERS, ()), (OPEN, (fixed,)), (_OPEN_ALERTS, ()), *last, _END
     )
@@ -219,13 +226,13 @@ def tallies(session: Session, fixed: Micros | None, *, revisions: bool) -> Talli
         stale_refused=counters.get("stale_refused", 0),
         duplicates_refused=counters.get("duplicates_refused", 0),
         open_alerts=tuple(Alert(**_named(_ALERT, row)) for row in alerts),
-        revisions=tuple(_revision(row) for row in told[0]) if told else (),
-        acts=tuple(LedgerLine(**_named(_LEDGER, line)) for line in told[1]) if told else (),
+        revisions=tuple(_revision(row) for row in sorted(told[0], key=itemgetter(0))) if told else (),
+        acts=tuple(LedgerLine(**_named(_LEDGER, line)) for line in told[1]) if revisions is True else (),
     )
 
 
 def _revision(row: Row) -> JobRow:
-    name, rule, digest, revision, effective, event, actor = _plain(row)
+    _, name, rule, digest, revision, effective, event, actor = _plain(row)
     return JobRow(name=name, rule=rule, digest=digest, revision=revision, effective_at=effective, event=event, by=actor)
 
 

@@ -286,7 +286,7 @@ class PostgresStore:
         """Read every worker ever heard of, newest first."""
         return self._pool.run(reading.workers)
 
-    def tallies(self, *, revisions: bool = False) -> Tallies:
+    def tallies(self, *, revisions: bool | Collection[str] = False) -> Tallies:
         """Count, for backlog and overview."""
         fixed = self._fixed(None)
         return self._pool.run(lambda session: reading.tallies(session, fixed, revisions=revisions))

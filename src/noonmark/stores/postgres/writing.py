@@ -48,14 +48,20 @@ _SLOT = (
     " FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n (name, id, since) WHERE s.name = n.name"
     " AND s.name = ANY($1::text[])"
 )
-_FREE = (0, 0)
+# From one who waits to the next in the order of ``core.lifecycle.waits_under``, and no further than the first that is free:
+# a hundred thousand may wait.  Each step asks for one line, or a plan that is made in empty tables would sort them all.
+_STEP = "SELECT version, occurrence_id FROM ~waiter WHERE fact = n.name{after} ORDER BY version, occurrence_id LIMIT 1"
+_AFTER = " AND (version, occurrence_id) > (q.version, q.occurrence_id)"
+_OLDEST_WAITER = (
+    f"WITH RECURSIVE queue AS (({_STEP.format(after='')}) UNION ALL SELECT next.* FROM queue AS q CROSS JOIN LATERAL"
+    f" ({_STEP.format(after=_AFTER)}) AS next) SELECT o.id FROM queue AS w CROSS JOIN LATERAL (SELECT id FROM ~occurrence"
+    " WHERE id = w.occurrence_id AND holder = '' AND due_at IS NOT NULL FOR UPDATE SKIP LOCKED) AS o LIMIT 1"
+)
 # Last of all writes, when everything else is locked: nobody is waited for, and whoever is at the row sees to it by himself.
 # The notice is part of the transaction: hardly ever is somebody waiting.
-_PASS_ON = (
-    "WITH woken AS MATERIALIZED (SELECT n.name, o.id FROM unnest($2::text[]) AS n (name) CROSS JOIN LATERAL (SELECT o.id"
-    " FROM ~occurrence AS o WHERE o.id = ANY(ARRAY(SELECT occurrence_id FROM ~waiter WHERE fact = n.name"
-    " ORDER BY version, occurrence_id LIMIT 1000)) AND o.holder = '' AND o.due_at IS NOT NULL"
-    " ORDER BY o.scheduled_for, o.id LIMIT 1 FOR UPDATE OF o SKIP LOCKED) AS o),"
+PASS_ON = (
+    "WITH woken AS MATERIALIZED (SELECT n.name, o.id FROM unnest($2::text[]) AS n (name)"
+    f" CROSS JOIN LATERAL ({_OLDEST_WAITER}) AS o),"
     " moved AS (UPDATE ~agenda SET due_at = least(due_at, $1::bigint)"
     " WHERE occurrence_id = ANY(ARRAY(SELECT id FROM woken))),"
     " dropped AS (DELETE FROM ~waiter WHERE occurrence_id = ANY(ARRAY(SELECT id FROM woken))),"
@@ -128,7 +134,7 @@ def write(desk: Desk) -> None:
     _write_jobs(desk)
     freed = sorted(name for name in desk.slots_before if name not in desk.slots)
     if freed:
-        tx.later(_PASS_ON, tx.now, texts(freed), tx.session.address.channel)
+        tx.later(PASS_ON, tx.now, texts(freed), tx.session.address.channel)
 
 
 def _write_rows(tx: Transaction, changed: Sequence[Line]) -> None:
@@ -204,7 +210,7 @@ def _write_slots(desk: Desk) -> None:
     names = sorted({*desk.slots, *desk.slots_before})
     changed = [name for name in names if desk.slots.get(name) != desk.slots_before.get(name)]
     if changed:
-        occupants, since = zip(*(desk.slots.get(name, _FREE) for name in changed), strict=True)
+        occupants, since = zip(*(desk.slots.get(name, (0, desk.now)) for name in changed), strict=True)
         desk.tx.later(_SLOT, texts(changed), numbers(occupants), numbers(since))
 
 

@@ -100,7 +100,7 @@ def _revisions(reads: Reads, place: Place, limit: int) -> Found:
         last = first + min(limit, 500) - 1
         highest, rows = reads.read("revisions", [first, last])
         for number, row in zip(range(first, first + len(rows)), rows, strict=True):
-            yield dict(zip(_REVISION, row, strict=True)), [number]
+            yield dict(zip(_REVISION, row, strict=False)), [number]  # behind it: the number of the one before
         first = last + 1
 
 

@@ -51,7 +51,12 @@ KEYS = (
     Key("alert:open", "hash", "job and kind -> the open alert", "one field per open alert"),
     Key("alert:of", "zset", "occurrence -> its alerts", "one member per alert"),
     Key("fact", "hash", "flags and successes with their versions", "one field per name ever set"),
-    Key("wait:FACT", "zset", "parked rows by the version they saw", "one key per fact that open rows wait for"),
+    Key(
+        "wait:FACT",
+        "zset",
+        "parked rows by the version they saw; of a slot by scheduled time",
+        "one key per fact that open rows wait for",
+    ),
     Key("wake", "set", "facts that moved while somebody waited", "emptied by the next take"),
     Key("slot", "hash", "overlap slots and who occupies them", "one field per running occurrence at most"),
     Key("job", "hash", "jobs as they are now", "one field per job"),

@@ -6,11 +6,12 @@ that no script holds up the server.  Nothing is read that was not asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Protocol
 
-from noonmark.core.model import OPEN_STATES, LedgerLine, Occurrence, Query, State
+from noonmark.core.model import OPEN_STATES, JobRow, LedgerLine, Micros, Occurrence, Query, State
 from noonmark.stores.redis import wire
 
 ROWS_AT_ONCE = 500
@@ -207,6 +208,28 @@ def _along(reads: Reads, index: str, query: Query, low: str, high: str) -> Itera
             members = reversed(reads.ask("ZRANGE", index, max(after - page, first), after - 1))
             after -= page
         yield from _numbers(members)
+
+
+def revisions(reads: Reads, names: Collection[str] | None) -> tuple[JobRow, ...]:
+    """Read the rules that were ever in force, oldest first; of these jobs only, where they are named."""
+    if names is not None:
+        found: list[Any] = []
+        left: list[Any] = [[name, 0] for name in sorted(set(names))]
+        while left:
+            some, rest = reads.read("lineage", left[:ROWS_AT_ONCE])
+            found += some
+            left = rest + left[ROWS_AT_ONCE:]
+        return tuple(_revision(*row[1:]) for row in sorted(found, key=itemgetter(0)))
+    first, highest, rules = 1, 1, []
+    while first <= highest:
+        highest, rows = reads.read("revisions", [first, first + ROWS_AT_ONCE - 1])
+        first += ROWS_AT_ONCE
+        rules += [_revision(*row[:7]) for row in rows]
+    return tuple(rules)
+
+
+def _revision(name: str, rule: str, digest: str, revision: int, effective: Micros, event: str, actor: str) -> JobRow:
+    return JobRow(name=name, rule=rule, digest=digest, revision=revision, effective_at=effective, event=event, by=actor)
 
 
 def acts(reads: Reads) -> tuple[LedgerLine, ...]:

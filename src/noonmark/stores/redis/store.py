@@ -254,7 +254,7 @@ class RedisStore:
         heard_of = (worker for worker in found if worker.pid)
         return sorted(heard_of, key=lambda worker: (worker.started_at, worker.id), reverse=True)
 
-    def tallies(self, *, revisions: bool = False) -> Tallies:
+    def tallies(self, *, revisions: bool | Collection[str] = False) -> Tallies:
         """Count, for backlog and overview."""
         now, counted, due_now, delayed, waiting, earliest, alerts = self.read("tallies", [])
         counts = dict(zip(counted[::2], map(int, counted[1::2]), strict=True))
@@ -268,23 +268,9 @@ class RedisStore:
             stale_refused=counts.get("stale_refused", 0),
             duplicates_refused=counts.get("duplicates_refused", 0),
             open_alerts=tuple(wire.alert(one) for one in alerts),
-            revisions=self._revisions() if revisions else (),
-            acts=reading.acts(self) if revisions else (),
+            revisions=reading.revisions(self, None if isinstance(revisions, bool) else revisions) if revisions else (),
+            acts=reading.acts(self) if revisions is True else (),
         )
-
-    def _revisions(self) -> tuple[JobRow, ...]:
-        found: list[JobRow] = []
-        first, highest = 1, 1
-        while first <= highest:
-            highest, rows = self.read("revisions", [first, first + READ_AT_ONCE - 1])
-            first += READ_AT_ONCE
-            found += [
-                JobRow(
-                    name=name, rule=rule, digest=digest, revision=revision, effective_at=effective, event=event, by=by
-                )
-                for name, rule, digest, revision, effective, event, by, *_ in rows
-            ]
-        return tuple(found)
 
     # -- the rest ------------------------------------------------------------------------------
 

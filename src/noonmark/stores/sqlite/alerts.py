@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from noonmark.core import escalate
-from noonmark.core.escalate import URGENT
+from noonmark.core.escalate import POISON, RAN, URGENT
 from noonmark.core.model import AlertWrite, Occurrence
 from noonmark.stores.sqlite.rows import COLUMNS, make
 from noonmark.stores.sqlite.transaction import Transaction
@@ -36,10 +36,14 @@ _CLEARED = (
     f"{_OPEN_ONES} AND job = ? AND kind = ? AND (level < {URGENT} OR occurrence_id IS NULL OR occurrence_id IS ?)"
 )
 _ABOUT = f"{_OPEN_ONES} AND occurrence_id = ?"
+_RAN = ", ".join(f"'{verdict}'" for verdict in sorted(RAN))
+# As core.escalate.kind_of says: a hundred thousand rows may wait for another kind of thing, and none of them is made.
+_KIND = f"CASE WHEN code = '{POISON}' THEN 'poison' WHEN verdict IN ({_RAN}) THEN 'failing' ELSE 'missed' END"
 # The index of what failed, and not the job's: a job may have millions of rows.
 _WAITING = (
     f"SELECT {COLUMNS} FROM occurrence INDEXED BY occurrence_failed"
-    " WHERE state = 'FAILED_MANUAL' AND job = ? AND id IS NOT ? ORDER BY scheduled_for DESC, id DESC"
+    f" WHERE state = 'FAILED_MANUAL' AND job = ? AND id IS NOT ? AND {_KIND} = ?"
+    " ORDER BY scheduled_for DESC, id DESC LIMIT 1"
 )
 
 
@@ -68,5 +72,5 @@ def _close(tx: Transaction, which: str, bindings: tuple[Any, ...]) -> None:
 
 
 def _next(tx: Transaction, job: str, kind: str, about: int | None) -> Occurrence | None:
-    rows = (make(*columns) for columns in tx.execute(_WAITING, (job, about)))
-    return next((row for row in rows if escalate.kind_of(row.verdict, row.code) == kind), None)
+    found = tx.execute(_WAITING, (job, about, kind)).fetchone()
+    return None if found is None else make(*found)

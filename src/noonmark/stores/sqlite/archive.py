@@ -239,7 +239,7 @@ _WRITERS: dict[str, Callable[[Transaction, _Kind, Sequence[Record]], None]] = {
 
 def _complete(tx: Transaction) -> None:
     """Wake what waits for facts that moved, and let the rows of workers that did not come along end."""
-    for (name,) in tx.execute("SELECT DISTINCT fact FROM waiter").fetchall():
+    for (name,) in tx.execute("SELECT DISTINCT fact FROM waiter WHERE fact NOT GLOB 'slot:*'").fetchall():
         moved = tx.execute(
             "SELECT 1 FROM waiter WHERE fact = ? AND version <> ?", (name, facts.read(tx.connection, name).version)
         ).fetchone()

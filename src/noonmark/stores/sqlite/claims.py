@@ -22,9 +22,11 @@ _SET = (
     "INSERT INTO claim VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE"
     " SET generation = excluded.generation, occurrence_id = excluded.occurrence_id"
 )
-_OLDEST_WAITER = (
-    "SELECT o.id, o.worker FROM waiter w JOIN occurrence o ON o.id = w.occurrence_id WHERE w.fact = ?1 AND o.holder = ''"
-    " AND o.due_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM slot WHERE name = ?1) ORDER BY o.scheduled_for, o.id LIMIT 1"
+# In the order of ``core.lifecycle.waits_under``: the first that is not being looked at, and not all that wait.
+OLDEST_WAITER = (
+    "SELECT o.id, o.worker FROM waiter w CROSS JOIN occurrence o ON o.id = w.occurrence_id WHERE w.fact = ?1"
+    " AND o.holder = '' AND o.due_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM slot WHERE name = ?1)"
+    " ORDER BY w.version, w.occurrence_id LIMIT 1"
 )
 _NEXT = "UPDATE occurrence SET due_at = min(due_at, ?), waits = 0, slot = ? WHERE id = ?"
 
@@ -96,7 +98,7 @@ def leave(tx: Transaction, slot: str, occurrence_id: int) -> None:
 def pass_slots_on(tx: Transaction) -> None:
     """Give each slot that was left and is free still to the row with the oldest scheduled time that waits for it."""
     for slot in sorted(tx.freed):
-        row = tx.execute(_OLDEST_WAITER, (slot,)).fetchone()
+        row = tx.execute(OLDEST_WAITER, (slot,)).fetchone()
         if row is not None:
             facts.forget_waiting(tx, row[0])
             occupy(tx, slot, row[0])

@@ -11,7 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from noonmark.core.model import Fact
+from noonmark.core.lifecycle import waits_under
+from noonmark.core.model import Fact, Occurrence
 from noonmark.stores.sqlite.transaction import Reads, Transaction
 
 WOKEN_AT_ONCE = 1000
@@ -70,11 +71,11 @@ def moved(tx: Transaction, seen: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(name for name, version in seen.items() if read(tx.connection, name).version != version)
 
 
-def wait_for(tx: Transaction, occurrence_id: int, seen: Mapping[str, int]) -> None:
+def wait_for(tx: Transaction, row: Occurrence, seen: Mapping[str, int]) -> None:
     """Let the row be woken when one of the facts leaves the version that was seen."""
     tx.many(
         "INSERT OR IGNORE INTO waiter VALUES (?, ?, ?)",
-        [(name, version, occurrence_id) for name, version in seen.items()],
+        [(name, waits_under(name, version, row), row.id) for name, version in seen.items()],
     )
 
 

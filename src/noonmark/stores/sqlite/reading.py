@@ -7,6 +7,7 @@ index.
 from __future__ import annotations
 
 from collections.abc import Collection
+from operator import itemgetter
 from typing import Any
 
 from noonmark.core.model import (
@@ -36,6 +37,8 @@ _WORKER = (
     "id, name, host, pid, process_started, boot_id, started_at, seen_at, until, ended_at, tzdata, version"
     ", wall_offset, jobs"
 )
+_REVISIONS = "SELECT seq, name, rule, digest, revision, effective_at, event, actor FROM job_revision"
+REVISIONS_OF = f"{_REVISIONS} WHERE name = ?"
 _OPEN_BY_NATURE = (
     "SELECT count(*) FILTER (WHERE due_at <= ?1),"
     " count(*) FILTER (WHERE state = 'PENDING' AND due_at > ?1 AND fence = 0),"
@@ -141,7 +144,7 @@ def workers(connection: Reads) -> list[WorkerInfo]:
     return [WorkerInfo(**(_named(_WORKER, row) | {"jobs": names_of(row[-1])})) for row in rows]
 
 
-def tallies(connection: Reads, now: Micros, *, revisions: bool) -> Tallies:
+def tallies(connection: Reads, now: Micros, *, revisions: bool | Collection[str]) -> Tallies:
     """Count, for backlog and overview; only open rows are looked at, ended ones are counted as they end."""
     counters: dict[str, int] = dict(connection.execute("SELECT name, value FROM counter").fetchall())
     common = connection.execute(OPEN_COMMON, (now,)).fetchone()
@@ -156,18 +159,20 @@ def tallies(connection: Reads, now: Micros, *, revisions: bool) -> Tallies:
         stale_refused=counters.get("stale_refused", 0),
         duplicates_refused=counters.get("duplicates_refused", 0),
         open_alerts=_alerts(connection, "closed_at IS NULL"),
-        revisions=_revisions(connection) if revisions else (),
-        acts=_acts(connection) if revisions else (),
+        revisions=_revisions(connection, revisions) if revisions else (),
+        acts=_acts(connection) if revisions is True else (),
     )
 
 
-def _revisions(connection: Reads) -> tuple[JobRow, ...]:
-    rows = connection.execute(
-        "SELECT name, rule, digest, revision, effective_at, event, actor FROM job_revision ORDER BY seq"
-    )
+def _revisions(connection: Reads, wanted: Collection[str] | bool) -> tuple[JobRow, ...]:
+    if isinstance(wanted, bool):
+        rows = connection.execute(f"{_REVISIONS} ORDER BY seq").fetchall()
+    else:
+        rows = [row for name in sorted(set(wanted)) for row in connection.execute(REVISIONS_OF, (name,)).fetchall()]
+        rows.sort(key=itemgetter(0))
     return tuple(
         JobRow(name=name, rule=rule, digest=digest, revision=revision, effective_at=effective, event=event, by=actor)
-        for name, rule, digest, revision, effective, event, actor in rows
+        for _, name, rule, digest, revision, effective, event, actor in rows
     )
 
 

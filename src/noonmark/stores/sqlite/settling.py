@@ -232,7 +232,7 @@ def _wait(tx: Transaction, line: Line, item: Settlement, state: State, words: tu
             if facts.moved(tx, item.gates.facts):
                 due_at = tx.now  # no wake-up is lost between the decision and this park
             else:
-                facts.wait_for(tx, row.id, item.gates.facts)
+                facts.wait_for(tx, row, item.gates.facts)
                 waits = True
         if gives_slot_up(row):
             claims.leave(tx, slot, row.id)

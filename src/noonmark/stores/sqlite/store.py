@@ -302,7 +302,7 @@ class SqliteStore:
         with self._file.reader.read() as connection:
             return reading.workers(connection)
 
-    def tallies(self, *, revisions: bool = False) -> Tallies:
+    def tallies(self, *, revisions: bool | Collection[str] = False) -> Tallies:
         """Count, for backlog and overview."""
         now = self.now()
         with self._file.reader.read() as connection:

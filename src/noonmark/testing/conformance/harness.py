@@ -18,6 +18,7 @@ from noonmark.core.model import (
     Act,
     Acted,
     Added,
+    AlertWrite,
     Event,
     Fact,
     JobRow,
@@ -169,6 +170,17 @@ class Harness:
         settled = self.end(row, event, at=at, verdict="skip_guard" if event is Event.SKIP else "")
         assert settled.outcome == "applied", settled
         return self.row(row_id)
+
+    def urgent_among_others(self, count: int) -> Occurrence:
+        """Bring a run to need a person, with its alert; ``count`` other rows of the job need one for another reason."""
+        self.activate()
+        self.add(*(self.caller_row(f"missed-{n}", at=n, due_at=self.at(), gated=True) for n in range(count)))
+        missed = self.take(limit=count).rows
+        self.settle(*(make_end(row, Event.MISS, verdict="skip_window", code="missed") for row in missed))
+        run = self.running("failed")
+        alert = AlertWrite(job="job", kind="failing", level=3, code="failed", occurrence_id=run.id)
+        self.end(run, Event.FAIL_MANUAL, verdict="should_run", code="failed", alerts=(alert,))
+        return self.row(run.id)
 
     # -- reads --------------------------------------------------------------------------------
 

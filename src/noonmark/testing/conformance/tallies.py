@@ -73,3 +73,21 @@ def every_way_to_an_end_keeps_the_counts_right(harness: Harness) -> None:
     harness.act("cancel", key="never-seen")
     by_state = {state: count for state, count in harness.store.tallies().by_state.items() if count}
     assert by_state == {State.SUCCESS: 1, State.CANCELLED: 2}
+
+
+def the_revisions_of_some_jobs_are_told_alone_in_the_order_in_which_they_came(harness: Harness) -> None:
+    for number in (1, 2, 3):
+        for job in ("a", "b", "c"):
+            harness.activate(job=job, digest=f"digest-{number}", expected_revision=number - 1, at=number)
+    harness.act("end_job", job="c", at=4, effective_at=harness.at(4))
+    harness.act("pause", job="b", at=5)
+    told = harness.store.tallies(revisions=["c", "a", "nobody"])
+    assert [(row.name, row.revision) for row in told.revisions] == [
+        ("a", 1), ("c", 1), ("a", 2), ("c", 2), ("a", 3), ("c", 3), ("c", 4),
+    ]  # fmt: skip
+    assert told.acts == ()
+    every = harness.store.tallies(revisions=True)
+    assert told.revisions == tuple(row for row in every.revisions if row.name != "b")
+    assert {line.event for line in every.acts} == {"end_job", "pause"}
+    assert harness.store.tallies(revisions=["b"]).revisions == tuple(row for row in every.revisions if row.name == "b")
+    assert harness.store.tallies(revisions=[]).revisions == ()

@@ -95,11 +95,14 @@ local function moved(seen)
   return names
 end
 
+-- Who waits stands under the version it saw; for an overlap slot, whose version tells nobody anything, under its place in
+-- the queue (core.lifecycle.waits_under): who leaves a slot finds the oldest first, however many wait.
 local function wait_for(row, seen)
   local names = {}
   for index, pair in ipairs(seen) do
     names[index] = pair[1]
-    zadd('wait:' .. pair[1], pair[2], row.plain)
+    local is_queue = string.sub(pair[1], 1, 5) == 'slot:'
+    zadd('wait:' .. pair[1], is_queue and row.head[SCHEDULED] or pair[2], row.plain)
     waiting_here[pair[1]] = true
   end
   change(row)[WAITS] = #names > 0 and names or false

@@ -169,17 +169,37 @@ local function kind_of(head)
   return RAN[head[VERDICT]] and 'failing' or 'missed'
 end
 
+-- The heads of those rows that are of the job, by their members: as this script has changed them, else as they are stored.
+-- They are only looked at: of a hundred thousand rows nothing is kept.
+local function heads_of(job, members)
+  local scores = call('ZMSCORE', PREFIX .. 'rows:' .. job, unpack(members))
+  local heads_, asked = {}, {}
+  for index, member in ipairs(members) do
+    local row = rows[tonumber(member)]
+    if row then
+      heads_[member] = scores[index] and row.head
+    elseif scores[index] then
+      asked[#asked + 1] = member
+    end
+  end
+  local found = #asked > 0 and call('HMGET', PREFIX .. 'head', unpack(asked)) or {}
+  for index, packed in ipairs(found) do
+    heads_[asked[index]] = packed and { cmsgpack.unpack(string.sub(packed, 4)) }
+  end
+  return heads_
+end
+
 -- The newest other row of the alert's job that needs a person for what the alert is about.  The newest are asked about
 -- first, a page at a time: everything that waits at once may be a hundred thousand rows.
 local function next_to_tell(alert)
   local first, members = 0
   repeat
     members = call('ZREVRANGE', PREFIX .. 'failed', first, first + 499)
-    local scores = #members > 0 and call('ZMSCORE', PREFIX .. 'rows:' .. alert[1], unpack(members)) or {}
-    for index, member in ipairs(members) do
-      local row = scores[index] and load(tonumber(member))
-      if row and row.id ~= known(alert[6]) and row.head[STATE] == 'FAILED_MANUAL' and kind_of(row.head) == alert[2] then
-        return row
+    local heads_ = #members > 0 and heads_of(alert[1], members) or {}
+    for _, member in ipairs(members) do
+      local head, id = heads_[member], tonumber(member)
+      if head and id ~= known(alert[6]) and head[STATE] == 'FAILED_MANUAL' and kind_of(head) == alert[2] then
+        return load(id)
       end
     end
     first = first + #members

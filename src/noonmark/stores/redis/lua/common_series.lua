@@ -52,11 +52,12 @@ local function listen_for(name, before, event)
   end
 end
 
--- Put a new revision in force; its rule is kept for ever, under the number of the change.
+-- Put a new revision in force; its rule is kept for ever, under the number of the change, with the number of the one before.
 local function put_job(name, job, rule, actor)
+  local before = job[J_SEQ]
   job[J_SEQ] = next_number('revision')
   hset('revision', pad(job[J_SEQ]),
-    cmsgpack.pack({ name, rule, job[J_DIGEST], job[J_REVISION], job[J_EFFECTIVE], job[J_EVENT], actor, now }))
+    cmsgpack.pack({ name, rule, job[J_DIGEST], job[J_REVISION], job[J_EFFECTIVE], job[J_EVENT], actor, now, before }))
   keep_job(name, job)
   set_meta('rules', meta.rules + 1)
 end

@@ -56,9 +56,10 @@ local WRITERS = {
   end,
   revision = function(record)
     local number = next_number('revision')
-    hset('revision', pad(number), cmsgpack.pack(record))
     local job = job_of(record[1])
-    if job and job[J_REVISION] == record[4] then
+    record[9] = job and job[J_SEQ] or 0
+    hset('revision', pad(number), cmsgpack.pack(record))
+    if job and job[J_REVISION] >= record[4] then  -- they come oldest first, so at last it is the one in force
       job[J_SEQ] = number
       keep_job(record[1], job)
     end
@@ -120,7 +121,7 @@ local WRITERS = {
     local names = change(row)[WAITS] or {}
     names[#names + 1] = name
     row.head[WAITS] = names
-    if version_of(name) ~= version then
+    if string.sub(name, 1, 5) ~= 'slot:' and version_of(name) ~= version then
       wake(name)
     end
   end,

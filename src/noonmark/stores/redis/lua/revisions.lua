@@ -1,7 +1,7 @@
 -- revisions: read the rules that were ever in force, in the order in which they came.
 -- KEYS     {prefix}meta {prefix}moving
 -- ARGV[4]  JSON {first, last}: numbers of changes
--- returns  {highest number, {{name, rule, digest, revision, effective_at, event, actor, at}, ...}}
+-- returns  {highest number, {{name, rule, digest, revision, effective_at, event, actor, at, number before}, ...}}
 -- invariant: writes nothing.
 -- USES: unit
 
