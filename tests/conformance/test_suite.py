@@ -280,7 +280,7 @@ def test_the_table_counts_only_what_passed_to_the_end(
 
 def test_a_selection_is_no_whole_table(elsewhere: Callable[..., Any]) -> None:
     done = elsewhere(TOY_TESTS, "--store-table", "-k", "requests and not fails")
-    assert "Toy: 13 of" in done.stdout
+    assert "Toy: 15 of" in done.stdout
     assert done.returncode == 1
 
 

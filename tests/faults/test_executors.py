@@ -24,12 +24,14 @@ from noonmark.engine import groups
 from noonmark.engine.activate import declare
 from noonmark.engine.context import Context, ContextSync
 from noonmark.engine.errors import DoNotRetry
+from noonmark.engine.executor import ThreadPool
 from noonmark.engine.registry import Registry
 from noonmark.engine.signals import Finished, Happening
 from noonmark.engine.worker import Worker
 from noonmark.explain.fragments import short_error
 from noonmark.explain.why import why
 from noonmark.stores.memory import MemoryStore
+from noonmark.testing.servers import wait_until
 
 
 class Bench:
@@ -309,3 +311,22 @@ def test_a_command_that_a_signal_ended_says_which_one(bench: Bench, number: int,
     row = bench.run(None, command=(sys.executable, "-c", f"import os; os.kill(os.getpid(), {number})"))
     assert (row.state, row.code) == (State.FAILED_MANUAL, "failed_final")
     assert row.error == f"killed by {name}"
+
+
+def test_of_threads_that_were_needed_at_once_no_more_than_the_limit_stay_when_they_are_idle() -> None:
+    pool, threads = ThreadPool(idle_limit=1), list[threading.Thread]()
+    together = threading.Barrier(5)
+
+    def work() -> None:
+        threads.append(threading.current_thread())
+        together.wait(10)
+
+    for _ in range(4):
+        pool.run(work)
+    together.wait(10)
+    wait_until(lambda: sum(thread.is_alive() for thread in threads) == 1, 10, "three surplus threads end")
+    again = threading.Event()
+    pool.run(again.set)
+    assert again.wait(10), "the one that is left goes on working"
+    pool.close()
+    wait_until(lambda: not any(thread.is_alive() for thread in threads), 10, "the last one ends, too")

@@ -151,6 +151,8 @@ def test_a_lock_that_may_not_be_trusted_asks_nothing(backing: Any, text: Callabl
         assert resource.read(held) == text("mine")
     with pytest.raises(LockLost, match="released"):
         resource.write(held, text("late"))
+    with pytest.raises(LockLost, match="released"):
+        resource.read(held)
     assert resource.read(holder(held.fence)) == text("mine")
     locks.close()
 

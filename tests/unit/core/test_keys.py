@@ -343,3 +343,23 @@ def test_a_name_of_a_fact_needs_no_time_part() -> None:
     assert [keys.check_names(template, REPORT) for template in ("etl", "etl:{business_date}", "x:{subject}")] == [
         []
     ] * 3
+
+
+def test_a_truth_value_is_neither_a_word_nor_a_number() -> None:
+    values = (True, False, None, "True", "true", "False", "null", 1, 0)
+    rendered = [keys.render("{v}:x", {"v": value}) for value in values]
+    assert rendered == [
+        "%!true:x", "%!false:x", "%!null:x", "True:x", "true:x", "False:x", "null:x", "1:x", "0:x",
+    ]  # fmt: skip
+
+
+def test_a_part_of_the_subject_is_known_where_the_rule_has_it_and_nowhere_else() -> None:
+    job = Job(
+        name="weather",
+        trigger=Cron(expression="0 9 * * *", tz="UTC"),
+        reason="r",
+        each={"city": ("berlin", "tokyo")},
+    )
+    assert keys.check_names("{subject.city}:{business_date}", job) == []
+    (problem,) = keys.check_names("{subject.town}:{business_date}", job)
+    assert "subject.town" in problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -368,3 +369,18 @@ def test_who_asked_about_another_store_is_not_waited_for_when_the_server_changes
 
 def unproved_of(writers: list[Writer], workers: list[WorkerInfo], serving: Serving) -> tuple[str, ...]:
     return receipts.unproved(writers, workers, serving, serving.since + 1)
+
+
+def test_what_waits_by_a_persons_word_keeps_the_number_of_the_newest_rollback_that_was_known() -> None:
+    """Else the older one would be its word, and the newer one, of which the person knew, would hold it again."""
+    epochs = [
+        Epoch(number=number, lost_from=T0 - HOUR, lost_until=T0, detected_at=T0 + number, writers=("p",))
+        for number in (1, 2)
+    ]
+    fact = Fact(name=rollback.FACT, version=3, value=rollback.to_plain(epochs))
+    row = make_row(at=T0 - SECOND, created_at=T0 - HOUR, code="released")
+    parked = Decision(verdict=Verdict.SKIP_DEP, event=Event.PARK, code="not_ready", detail={"flag": "x"})
+    waiting = replace(row, code="not_ready", detail=json.dumps(dict(rollback.detail_of(parked, row, fact))))
+    assert [rollback.is_let_run(waiting, epoch) for epoch in epochs] == [True, True]
+    assert not rollback.is_let_run(waiting, replace(epochs[1], number=3))
+    assert rollback.detail_of(parked, waiting, fact) == rollback.detail_of(parked, row, fact), "from look to look"

@@ -284,3 +284,33 @@ def test_a_call_of_an_events_job_stands_for_the_event() -> None:
     assert call(job, at("2026-11-28T05:00:00Z"), Origin.LATER, params={"order_id": 42}).key == "unpaid:42"  # type: ignore[attr-defined]
     unnamed = call(replace(job, key=""), at("2026-11-28T05:00:00Z"), Origin.LATER, params={"order_id": 42})
     assert unnamed.key == "unpaid::l%3Aq1"  # type: ignore[attr-defined]
+
+
+def test_the_key_of_a_call_with_params_is_that_of_every_version_before() -> None:
+    """A key that another version renders otherwise is another key: what was done would be done again."""
+    job = Job(name="digest", trigger=Manual(), reason="r")
+    row = call(job, at("2026-11-28T05:00:00Z"), Origin.LATER, params={"run": "r1", "n": 2})
+    assert row.key == "digest::2026-11-28T05:00:00Z:53d95f334df4e837"
+
+
+@pytest.mark.parametrize("origin", [Origin.MANUAL, Origin.BACKFILL])
+def test_a_person_who_overrides_the_window_may_start_it_now_and_has_no_end(origin: Origin) -> None:
+    job = cron_job(key="report:{business_date}", window=Window(start="09:00", end="12:00"))
+    now = at("2026-11-28T20:00:00Z")
+    row = call(job, now, origin, now=now, ignore_window=True)
+    assert (row.not_before, row.not_after) == (now, None)
+    without = call(replace(job, window=None), now, origin, now=now, ignore_window=True)
+    assert (without.not_before, without.not_after) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "until"),
+    [
+        (Every(period=MINUTE), 3 * MINUTE),
+        (Cron(expression="* * * * *", tz="UTC"), 3 * MINUTE),
+        (At(moments=("1970-01-01T00:01Z", "1970-01-01T00:02Z", "1970-01-01T00:03Z"), tz="UTC"), DAY),
+    ],
+)
+def test_as_many_moments_as_the_limit_are_counted_and_one_more_is_too_many(trigger: Any, until: int) -> None:
+    job = Job(name="j", trigger=trigger, reason="r")
+    assert [series.count_between(job, 0, until, limit=limit) for limit in (4, 3, 2)] == [3, 3, -1]

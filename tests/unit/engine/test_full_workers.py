@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from noonmark.core.model import HOUR, MINUTE, SECOND, CatchUp, Every, State
+from noonmark.engine.roster import Roster
+from noonmark.engine.signals import Happening, Lost
 from noonmark.explain.verify import verify
 from noonmark.explain.why import why
-from noonmark.testing.builders import make_job
+from noonmark.testing.builders import make_job, make_row
+from noonmark.testing.clock import VirtualClock
 from noonmark.testing.world import World, sleeping
 
 MakeWorld = Callable[..., World]
@@ -75,3 +80,45 @@ def test_meanwhile_why_says_that_the_workers_are_busy_and_verify_lists_it(world_
     assert "正在运行 2 次" in why(world.store, "brief", tz="UTC", lang="zh").sentence
     report = verify(world.store, since=world.now - HOUR, until=world.now)
     assert [problem.kind for problem in report.problems] == ["overdue"]
+
+
+class Given:
+    """What the roster asks of a run that was given up."""
+
+    def __init__(self, *, abandoned: bool) -> None:
+        self.settled, self.abandoned = False, abandoned
+
+
+def test_runs_that_were_given_up_cost_slots_only_while_their_code_is_still_at_work() -> None:
+    roster = Roster(cast(Any, None), cast(Any, None), concurrency=2, observer=None)
+
+    def ends(run: Given) -> bool:
+        return roster.end(cast(Any, SimpleNamespace(run=run)))
+
+    for _ in range(2):
+        runs = [Given(abandoned=True) for _ in range(3)]
+        assert [ends(run) for run in runs] == [True] * 3
+        assert roster.free() == 1, "two strays cost nothing, the third one does"
+        assert [ends(run) for run in runs] == [False] * 3, "they report late"
+        assert roster.free() == 2
+    assert ends(Given(abandoned=False))
+    assert roster.free() == 2
+
+
+def test_a_run_is_told_once_to_stop_and_only_a_lost_lease_outranks_why() -> None:
+    clock = VirtualClock()
+    told: list[Happening] = []
+    roster = Roster(clock, cast(Any, None), concurrency=2, observer=told.append)
+    stopped: list[object] = []
+    roster.bind(cast(Any, SimpleNamespace(stop=stopped.append)))
+    run: Any = SimpleNamespace(
+        settled=False, stop_reason="", lost=False, row=make_row(), fence=7, renew_at=5, stop_by=None
+    )
+    for reason, after in (("cancelled", "cancelled"), ("timed_out", "cancelled"), ("lost", "lost"), ("lost", "lost")):
+        roster.stop([run], reason)
+        clock.advance(SECOND)
+        assert run.stop_reason == after
+    assert (len(stopped), [type(each) for each in told]) == (2, [Lost])
+    run.settled, run.stop_reason = True, ""
+    roster.stop([run], "cancelled")
+    assert (run.stop_reason, len(stopped)) == ("", 2), "it is over"

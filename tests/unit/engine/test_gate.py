@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 from collections.abc import Iterator
@@ -9,17 +10,19 @@ from dataclasses import replace
 
 import pytest
 
-from noonmark.core.model import SECOND
+from noonmark.core.model import SECOND, Micros, WorkerInfo
 from noonmark.engine import host
 from noonmark.engine.errors import GateClosed
 from noonmark.engine.gate import RETRY_LONGEST, StoreGate, backoff
 from noonmark.engine.host import is_alive, lives_here
-from noonmark.engine.leases import Book, Duty, Keeper
+from noonmark.engine.leases import HEARTBEAT_TTL, Book, Duty, Keeper
 from noonmark.engine.runs import trust_end
 from noonmark.engine.signals import Happening, StoreAway, StoreBack
 from noonmark.ports.clock import SystemClock
 from noonmark.ports.store import StoreUnreachable, StoreUnusable
 from noonmark.stores.memory import MemoryStore
+from noonmark.testing.builders import make_worker
+from noonmark.testing.clock import VirtualClock
 
 
 @pytest.fixture
@@ -148,3 +151,51 @@ def test_workers_whose_store_went_away_together_do_not_come_back_together() -> N
     busiest = max(sum(begin <= moment < begin + span / 10 for moment in tries) for begin in tries)
     assert min(tries) >= span
     assert busiest < 150, "of a thousand workers a tenth asks in each tenth of the time, and little more"
+
+
+def test_a_store_that_stays_away_is_asked_less_and_less_often(gate: StoreGate, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(gate._closing, "wait", waits.append)
+    tries = itertools.count()
+
+    def verb() -> int:
+        if next(tries) < 5:
+            raise StoreUnreachable("gone")
+        return 42
+
+    assert gate.submit(verb).result(10) == 42
+    assert waits == [backoff(failures, 0.0) for failures in range(5)]
+    assert waits == sorted(set(waits)), "each wait is longer than the one before"
+
+
+def test_a_wrong_clock_is_told_at_once_and_the_heartbeats_after_that_come_when_they_are_due() -> None:
+    clock = VirtualClock()
+    ahead = 5 * SECOND
+
+    class Behind(MemoryStore):
+        def heartbeat(self, worker: WorkerInfo, ttl: Micros, *, at: Micros | None = None) -> Micros:
+            return super().heartbeat(worker, ttl, at=at) - ahead
+
+    store = Behind(clock)
+    duty = Duty(store, clock, make_worker("w1"), Book(), on_lost=lambda _: None, on_cancel=lambda _: None)
+    duty.beat()
+    assert duty.beat_at == clock.boot(), "the store does not know it yet"
+    duty.beat()
+    assert store.workers()[0].wall_offset == ahead
+    assert duty.beat_at == clock.boot() + HEARTBEAT_TTL // 3
+
+
+def test_who_was_silent_for_as_long_as_a_heartbeat_counts_is_told_so_once_when_it_is_heard_again() -> None:
+    clock = VirtualClock()
+    store = MemoryStore(clock)
+    duty = Duty(store, clock, make_worker("w1"), Book(), on_lost=lambda _: None, on_cancel=lambda _: None)
+    duty.beat()
+    clock.advance(HEARTBEAT_TTL - 1)
+    duty.beat()
+    assert not duty.came_back(), "nobody can have taken it for gone"
+    clock.advance(HEARTBEAT_TTL)
+    assert duty.is_silent
+    duty.beat()
+    clock.advance(SECOND)
+    duty.beat()
+    assert [duty.came_back(), duty.came_back()] == [True, False]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 
 from noonmark.core.model import HOUR, MINUTE, SECOND, CatchUp, Every, FlagSet, Job, LockRule, Retry, State, Verdict
 from noonmark.engine.context import Context
+from noonmark.engine.joblocks import _give_back_late
 from noonmark.engine.signals import Lost
+from noonmark.ports.lock import LockError
 from noonmark.testing.builders import make_job
 from noonmark.testing.world import World, sleeping
 
@@ -300,3 +303,28 @@ def test_a_lock_added_to_a_rule_binds_rows_that_were_queued_before(any_world: Ma
     world.locks.take("reindex", 24 * HOUR)
     world.advance("61m")
     assert (world.row(id_).state, world.row(id_).code) == (State.PENDING, "lock_wait")
+
+
+class Kept:
+    """A lock as its source gives it, of which only the end matters."""
+
+    def __init__(self, error: LockError | None = None) -> None:
+        self.freed, self.error = 0, error
+
+    def release(self) -> None:
+        self.freed += 1
+        if self.error is not None:
+            raise self.error
+
+
+def test_a_lock_that_comes_when_nobody_waits_for_it_any_more_is_given_back(caplog: pytest.LogCaptureFixture) -> None:
+    kept, stubborn = Kept(), Kept(LockError("the service is away"))
+    came: list[Future[Any]] = [Future() for _ in range(5)]
+    for future, result in zip(came, (kept, stubborn, None), strict=False):
+        future.set_result(result)
+    came[3].set_exception(LockError("taken"))
+    came[4].cancel()
+    for future in came:
+        _give_back_late(future)
+    assert (kept.freed, stubborn.freed) == (1, 1)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]

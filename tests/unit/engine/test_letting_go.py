@@ -13,13 +13,21 @@ from uuid import uuid4
 import pytest
 
 from noonmark.core import rollback
-from noonmark.core.model import SECOND, Act, Acted, Event, Fact, FlagSet, Job, Occurrence, Query, Retry, State
+from noonmark.core.model import HOUR, SECOND, Act, Acted, Event, Fact, FlagSet, Job, Occurrence, Query, Retry, State
 from noonmark.core.model.rollback import Claim, Epoch
 from noonmark.engine import mending
 from noonmark.engine.exports import Outcome
 from noonmark.engine.importing import Importer
 from noonmark.stores.memory import MemoryStore
-from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_frontier, make_job
+from noonmark.testing.builders import (
+    LEASE,
+    make_activation,
+    make_caller_row,
+    make_end,
+    make_frontier,
+    make_job,
+    make_series_row,
+)
 from noonmark.testing.clock import VirtualClock
 from noonmark.testing.world import World
 
@@ -190,6 +198,27 @@ def the_last(place: Place, *, job: str = "job") -> int:
     assert place.store.settle(place.request(), "w", [park])[0].outcome == "applied"
     place.clock.advance(SECOND)
     return added.id
+
+
+def test_a_row_whose_key_an_open_row_has_is_left_until_that_one_ended_and_skipped_when_it_is_done(place: Place) -> None:
+    hour_on = place.store.now() + HOUR
+    (other,) = place.store.add(place.request(), [make_caller_row("now", at=hour_on, key="key:a")])
+    (added,) = place.store.add(place.request(), [make_series_row("a", at=place.store.now() - 1)])
+    park = make_end(place._take(added.id), Event.PARK, due_at=place.store.now() + 10**12, code="held_rollback")
+    assert place.store.settle(place.request(), "w", [park])[0].outcome == "applied"
+    place.prove_lost()
+    answer = place.release(as_done=True)
+    assert told(answer) == (0, (added.id,), ())
+    assert answer is not None
+    assert (answer.behind, answer.skipped) == (((added.id, other.id),), ())
+    assert place.row(added.id).state is State.PENDING, "the one that has its key may fail yet"
+    place.clock.advance(HOUR)
+    done = make_end(place._take(other.id), Event.SUCCEED)
+    assert place.store.settle(place.request(), "w", [done])[0].outcome == "applied"
+    answer = place.release(as_done=True)
+    assert answer is not None
+    assert (answer.rows, answer.behind, answer.skipped) == (1, (), (added.id,))
+    assert place.row(added.id).state is State.SKIPPED
 
 
 def test_the_last_of_a_series_is_marked_as_done_and_does_not_keep_the_alert_open(place: Place) -> None:

@@ -7,11 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from noonmark.core.model import SECOND, Taken
+from noonmark.core.model import SECOND, Retry, Taken
+from noonmark.engine.context import ContextSync
 from noonmark.engine.pace import LONGEST_SLEEP, POLL, SLOW, SPACING, Pace
 from noonmark.engine.roster import FAR
 from noonmark.ports.clock import SystemClock
-from noonmark.testing.builders import make_row
+from noonmark.stores.memory import MemoryStore
+from noonmark.testing.builders import make_job, make_row
+from noonmark.testing.world import World
 
 
 class Still(SystemClock):
@@ -95,3 +98,46 @@ def test_a_free_slot_is_filled_at_once_and_a_hint_waits_a_few_milliseconds_after
     assert woken_by(lambda made: made.wake())
     assert not woken_by(lambda made: made.hint())
     assert woken_by(lambda made: [made.hint(), made.wake()][0])
+
+
+class Mute(MemoryStore):
+    """A memory store that tells no listener of anything."""
+
+    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002
+        return lambda: None
+
+
+def test_of_outcomes_that_are_recorded_together_one_that_is_due_again_is_enough_to_look_again_in_time(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(replicas=1, store=Mute, latency=0)
+    tries: list[tuple[str, int]] = []
+
+    def work(ctx: ContextSync) -> None:
+        tries.append((ctx.params["name"], world.store.now()))
+        if ctx.params["name"] == "fails" and ctx.attempt == 1:
+            raise OSError("upstream is down")
+
+    job = make_job("work", retry=Retry(max=1))
+    world.job(job, work)
+    world.advance("1s")
+    for name in ("fails", "succeeds"):
+        world.later(job, "10s", name=name)
+    world.advance("40s")
+    assert [name for name, _ in tries] == ["fails", "succeeds", "fails"]
+    assert tries[2][1] - tries[0][1] <= SECOND * 8 // 5, "a second of backoff and at most half a second of jitter"
+
+
+def test_a_worker_that_is_woken_looks_at_once_although_nobody_told_it_of_anything(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(replicas=1, store=Mute, latency=0)
+    job = make_job("work")
+    world.job(job, lambda: world.effect("work"))
+    world.advance("1s")
+    world.later(job)
+    world.advance("100ms")
+    assert world.effect_names() == [], "it sleeps: nothing was due when it looked"
+    world.replicas[0].engine.wake()
+    world.advance("100ms")
+    assert world.effect_names() == ["work"]

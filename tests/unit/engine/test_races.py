@@ -62,6 +62,28 @@ def test_an_each_worker_job_that_becomes_a_cluster_job_ends_the_workers_own_seri
     assert verify(world.store, 0).problems == ()
 
 
+def test_a_cluster_job_that_becomes_an_each_worker_job_runs_on_every_worker_and_on_no_other(
+    any_world: MakeWorld,
+) -> None:
+    world = any_world(replicas=2)
+    job = make_job("m", trigger=Every(period=MINUTE))
+    world.job(job, lambda: world.effect("m"))
+    world.advance("3m5s")
+    each = replace(job, scope="each_worker")
+    world.job(each, lambda: world.effect("m"))
+    declare(world.store, [each], actor="ann")
+    series = world.store.occurrences(Query(job="m", open_only=True, frontier_only=True))
+    assert all(row.worker for row in series), "nobody would ever take a moment of no worker"
+    for number in (0, 1):
+        world.kill(number)
+        world.restart(number)
+    world.advance("1m")
+    world.effects.clear()
+    world.advance("10m")
+    assert sorted(effect.replica for effect in world.effects) == [0] * 10 + [1] * 10
+    assert verify(world.store, 0).problems == ()
+
+
 def test_what_a_stopped_worker_missed_before_and_after_edits_is_all_on_record(any_world: MakeWorld) -> None:
     world = any_world(replicas=2)
     job = make_job("m", trigger=Every(period=4 * SECOND), scope="each_worker", catch_up=CatchUp(missed="skip"))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from noonmark.core.model.rollback import Epoch
+from noonmark.core.model import Event, Settled
+from noonmark.core.model.rollback import Epoch, Receipt, Writer
 from noonmark.engine import testimony
+from noonmark.engine.endings import endings
 from noonmark.engine.statefolder import StateFolder
-from noonmark.engine.witnessing import lost_successes
+from noonmark.engine.witnessing import _is_gone, _is_lost, lost_successes
+from noonmark.testing.builders import make_end, make_row
 
 
 def outcome(key: str, word: str = "success") -> tuple[object, ...]:
@@ -124,3 +128,32 @@ def test_an_empty_journal_says_nothing(tmp_path: Path) -> None:
     journal.write_text("", "ascii")
     assert not lost_successes([tmp_path], "s", [LOST], keys=["a"])
     assert not lost_successes([tmp_path], "s", [LOST])
+
+
+def test_what_was_lost_begins_with_the_first_moment_of_the_range_and_ends_with_its_last() -> None:
+    epoch = Epoch(number=1, lost_from=10, lost_until=20, detected_at=30, writers=("p",))
+
+    def is_lost(at: object, begun: object = None) -> bool:
+        return _is_lost(at, begun, [epoch])
+
+    assert [is_lost(at) for at in (9, 10, 20, 21)] == [False, True, True, False]
+    assert [is_lost(at, 5) for at in (9, 10, 40)] == [False, True, True], "it ended over the loss"
+    assert [is_lost(40, begun) for begun in (29, 30)] == [True, False], "it began when the loss was known"
+    assert [is_lost(at, begun) for at, begun in ((None, None), ("15", None), (None, 5))] == [False] * 3
+
+
+def test_what_a_proof_has_told_already_is_not_told_again_from_a_journal() -> None:
+    receipt = Receipt(store="s", writer="p", seq=9, hash="h9", at=10, epoch=1)
+    head = Writer(id="p", worker="w", seq=4, hash="h4", at=5, epoch=1)
+    assert _is_gone(receipt, "s", head, None)
+    assert not _is_gone(receipt, "s", replace(head, epoch=2), None)
+    assert not _is_gone(receipt, "another", head, None)
+
+
+def test_an_outcome_that_is_only_to_be_decided_again_is_no_ending_over_a_rollback() -> None:
+    row = make_row(7, started_at=5)
+    items = [make_end(row, Event.SUCCEED)] * 3
+    answers = [Settled(outcome=outcome) for outcome in ("applied", "changed", "stale")]
+    applied, over = endings(items, answers, lambda _: row, 9)
+    assert (len(applied), [begun for _, begun in over]) == (1, [5])
+    assert endings(items, answers, lambda _: row, 5)[1] == [], "it began when the rollback was known"

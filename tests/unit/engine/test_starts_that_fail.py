@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from noonmark.core.model import Cron, State
+from noonmark.core.model import Cron, Micros, Occurrence, State
+from noonmark.engine.launching import Launcher
 from noonmark.engine.runs import Run
 from noonmark.stores.memory import MemoryStore
-from noonmark.testing.builders import make_job
+from noonmark.testing.builders import make_job, make_row
 from noonmark.testing.clock import VirtualClock
 from noonmark.testing.faults import Fault, Unreliable
 from noonmark.testing.inline import InlineExecutor
@@ -73,3 +77,22 @@ def test_code_does_not_begin_under_a_lease_that_was_over_before_the_worker_heard
         assert [attempt.outcome for attempt in story.attempts] == ["handed_back", "success"]
         assert (row.attempt, row.takeovers) == (1, 0), "nothing was at work, so nothing is counted"
         assert world.effect_names() == ["report", "report done"]
+
+
+def test_what_take_started_but_is_known_to_have_run_before_is_handed_back_at_once_to_be_held() -> None:
+    """Nobody renews it and nobody runs it: left alone it would be looked at only when its lease is over."""
+    job = make_job("work", on_rollback="hold")
+    handed_back: list[tuple[list[int], str]] = []
+
+    async def hand_back(rows: Sequence[Occurrence], _due_at: Micros, code: str) -> None:
+        handed_back.append(([row.id for row in rows], code))
+
+    known: Any = SimpleNamespace(runs=lambda name: (job, object()) if name == "work" else None)
+    launcher = Launcher(
+        *[cast(Any, None)] * 2, known, *[cast(Any, None)] * 3,
+        clock=VirtualClock(), worker="w1", store_now=lambda: 0, has_run=lambda row: row.id == 1,
+        expect_renewal=lambda _: None, lock_lost=lambda _: None, zone="UTC", observer=None,
+    )  # fmt: skip
+    launcher._hand_back = hand_back  # type: ignore[method-assign]
+    asyncio.run(launcher.start_taken([make_row(1, job="work"), make_row(2, job="unknown")], 0, 0))
+    assert handed_back == [([2], "handler_missing"), ([1], "held_rollback")]

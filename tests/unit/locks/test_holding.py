@@ -422,6 +422,31 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(bench: Bench) -> Non
     assert bench.locks.calls == []
 
 
+def test_a_bell_that_rang_is_heard_once_and_the_waiter_naps_again(bench: Bench) -> None:
+    """Else who was woken in vain would ask as fast as it can until the lock is free."""
+    heard: list[bool] = []
+
+    def pause(bell: threading.Event, length: Micros) -> None:
+        heard.append(bell.is_set())
+        bell.set()
+        bench.clock.advance(max(1, length))
+
+    service = Service(bench.locks, keeper=Keeper(bench.clock, by_hand=True), pause=pause)
+    assert bench.locks.real.acquire("a", 10 * SECOND, "stranger") is not None
+    Lock("a", "60s", find=lambda: service, wait="1h").acquire()
+    assert len(heard) > 2
+    assert not any(heard)
+
+
+def test_one_thread_keeps_all_locks_of_a_process(bench: Bench) -> None:
+    before = set(threading.enumerate())
+    service = Service(bench.locks, keeper=Keeper(bench.clock))
+    held = [Lock(name, ttl, find=lambda: service).acquire() for name, ttl in (("a", "60s"), ("b", "30s"), ("c", "9s"))]
+    mine = [thread for thread in set(threading.enumerate()) - before if thread.name == "noonmark-lock-keeper"]
+    assert len(mine) == 1, "each is due sooner than those before it, and wakes the one that is there"
+    assert all(each.release() for each in held)
+
+
 def test_of_many_waiters_in_a_process_only_the_first_asks_the_service_and_all_get_their_turn() -> None:
     clock = VirtualClock()
     locks = Scripted(clock)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from test_holding import AWAY, TTL, Bench, fail
 
 from noonmark.locks import LockLost, LockTaken
+from noonmark.locks.holding import _TaskWatch
 
 
 @pytest.fixture
@@ -206,3 +207,16 @@ def test_a_failed_acquire_in_a_task_frees_what_it_may_have_got(bench: Bench) -> 
     asyncio.run(ask())
     assert freed.wait(10)
     assert bench.is_free()
+
+
+def test_a_loss_that_is_told_after_the_block_has_ended_cancels_nobody() -> None:
+    async def leave() -> int:
+        watch = _TaskWatch("a", "cancel")
+        watch.leave()
+        watch.tell(cast(Any, None))
+        await asyncio.sleep(0)
+        current = asyncio.current_task()
+        assert current is not None
+        return current.cancelling()
+
+    assert asyncio.run(leave()) == 0

@@ -184,6 +184,19 @@ def a_key_that_a_person_took_over_is_held_by_the_new_generation(harness: Harness
     assert harness.store.facts(["key:k"])["key:k"].value["occurrence_id"] == taken_over
 
 
+def a_key_that_is_given_back_is_held_by_the_newest_of_the_generations_before(harness: Harness) -> None:
+    harness.activate()
+    again: dict[str, Any] = {"key": "k", "origin": Origin.MANUAL, "again": True}
+    harness.ended(Event.SUCCEED, "first", key="k")
+    second = harness.ended(Event.SUCCEED, "second", **again)
+    third = harness.add_one(harness.series_row("third", claim=True, **again))
+    assert [harness.row(row_id).generation for row_id in (second.id, third)] == [1, 2]
+    look = harness.take_one()
+    assert harness.end(look, Event.SKIP, verdict="skip_superseded").outcome == "applied"
+    assert harness.store.facts(["key:k"])["key:k"].value["occurrence_id"] == second.id
+    assert harness.add(harness.caller_row("fourth", key="k"))[0].duplicate_of == second.id
+
+
 def again_takes_over_a_success_as_the_next_generation(harness: Harness) -> None:
     harness.activate()
     first = harness.ended(Event.SUCCEED, key="k")

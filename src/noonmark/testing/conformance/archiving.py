@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from noonmark.core.model import Event, Origin, Query, State
 from noonmark.ports.archive import KINDS, Import, Page
 from noonmark.ports.store import StoreUnusable
@@ -330,6 +332,14 @@ def a_copy_can_be_worked_with_at_once(archives: Archives) -> None:
             harness.end(row, Event.SUCCEED if not row.looking else Event.SKIP, worker="w3", at=second)
     left = target.occurrences(Query(open_only=True))
     assert {row.state for row in left} <= {State.RUNNING}, left
+
+
+def who_works_at_the_target_already_reads_its_rules_again(archives: Archives) -> None:
+    make_busy(archives.source)
+    target = Harness(archives.fresh())
+    before = target.take(limit=0).rules_version
+    copy(archives.source, cast(ArchivedStore, target.store))
+    assert target.take(limit=0).rules_version > before
 
 
 def _cursor_after(archives: Archives, pages: int) -> str | None:

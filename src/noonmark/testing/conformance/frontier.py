@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from noonmark.core.model import Event, Gates, NewOccurrence, Occurrence, Passed, Query, Settlement, State
-from noonmark.testing.builders import LEASE, make_start
+from noonmark.testing.builders import LEASE, make_end, make_start
 from noonmark.testing.conformance.harness import Harness
 
 
@@ -239,6 +239,26 @@ def a_cancelled_frontier_never_runs_and_hands_over_to_its_successor(harness: Har
     assert harness.row(row_id).state is State.CANCELLED
     assert harness.row(row_id).attempt == 0
     assert _frontiers(harness) == ["t:2"]
+
+
+def a_frontier_that_is_cancelled_under_its_look_and_parks_is_not_started_by_the_next_take(harness: Harness) -> None:
+    harness.activate(harness.frontier_row("1", at=10, gated=False))
+    look = harness.take_one(at=10)
+    assert harness.act("cancel", occurrence_id=look.id, at=11).outcome == "requested"
+    park = make_end(
+        look,
+        Event.PARK,
+        due_at=harness.at(12),
+        gates=Gates(revision=1),
+        verdict="skip_window",
+        adds=(harness.frontier_row("2", at=70),),
+    )
+    assert harness.settle(park, at=12)[0].outcome == "applied"
+    assert _frontiers(harness) == ["t:2"]
+    again = harness.take_one(at=14)
+    assert (again.id, again.state, again.looking) == (look.id, State.PENDING, True), "nothing but the cancel forbids it"
+    assert harness.end(again, Event.CANCEL, at=14).outcome == "applied"
+    assert (harness.row(look.id).state, harness.row(look.id).attempt) == (State.CANCELLED, 0)
 
 
 def a_cancelled_frontier_that_a_rule_takes_away_is_cancelled_and_never_comes_back(harness: Harness) -> None:

@@ -91,6 +91,22 @@ def the_name_of_a_worker_is_kept_at_its_limit_and_refused_beyond(harness: Harnes
     assert harness.row(run.id).state is State.RUNNING
 
 
+def kind_and_name_of_a_step_are_kept_at_their_limit_in_bytes_and_refused_beyond(harness: Harness) -> None:
+    harness.activate()
+    run = harness.running()
+    wide = "\N{CJK UNIFIED IDEOGRAPH-51C6}" * ((INDEX_LIMIT - 5) // 3)
+    longest = wide + "x" * (INDEX_LIMIT - 4 - len(wide.encode()))
+    assert len(longest) <= NAME_LIMIT
+
+    def keep(name: str) -> bool:
+        note = Note(kind="step", name=name, value="1")
+        return harness.store.note_if_held("w1", run.id, run.fence, note, at=harness.at(1))
+
+    assert keep(longest)
+    _refuses(INDEX_LIMIT, lambda: keep(f"{longest}x"))
+    assert [note.name for note in harness.story(run.id).notes] == [longest]
+
+
 def too_many_leases_or_jobs_in_one_call_are_refused(harness: Harness) -> None:
     leases = [Renewal(occurrence_id=1, fence=1, lease=LEASE)] * (COUNT_LIMIT + 1)
     _refuses(COUNT_LIMIT, lambda: harness.store.renew("w1", leases, at=harness.at(0)))

@@ -75,6 +75,23 @@ def where_a_writer_is_gone_what_came_since_its_last_word_has_not_survived(harnes
     assert (epoch.lost_from, epoch.lost_until) == (harness.at(3), harness.at(9))
 
 
+def where_a_writer_is_gone_each_kind_of_word_from_before_tells_how_far_the_store_reaches(harness: Harness) -> None:
+    if not _proves(harness):
+        return
+    harness.activate(at=10)
+    receipt = _prove(harness, at=20).receipt
+    store: Any = harness.store
+    store.settle(harness.request(), "w1", (), at=harness.at(30), link=_next(receipt))
+    for seconds in (40, 100):
+        harness.store.heartbeat(make_worker("w2"), 30 * SECOND, at=harness.at(seconds))
+    reaches = []
+    for number, word in enumerate((45, 40, 30, 20, 10)):
+        gone = replace(receipt, writer=f"gone-{number}", at=harness.at(word))
+        (epoch,) = _prove(harness, gone, writer=gone.writer, at=110).epochs
+        reaches.append(epoch.lost_from and round((epoch.lost_from - harness.t0) / SECOND))
+    assert reaches == [40, 30, 20, 10, 0], "a worker's start, a writer's link, its proof, a rule; and nothing at all"
+
+
 def a_number_of_a_row_that_may_have_been_lost_is_not_soon_another_rows(harness: Harness) -> None:
     if not _proves(harness):
         return

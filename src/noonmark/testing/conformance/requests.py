@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from noonmark.core.model import LOOK_LEASE, Act, Event, Fact, Query, State
+from typing import Any
+
+from noonmark.core.model import LOOK_LEASE, SECOND, Act, Event, Fact, Query, State
+from noonmark.core.wellformed import NEED_DUE_AT
 from noonmark.testing.builders import LEASE, make_activation, make_end
 from noonmark.testing.conformance.harness import Harness
 
@@ -35,6 +38,24 @@ def a_repeated_take_gives_the_same_rows_and_fences(harness: Harness) -> None:
     later = harness.add_one(harness.caller_row("c", at=1))
     assert take(2) == first
     assert harness.take_ids("w2", at=2) == [later]
+
+
+def a_repeated_take_never_gives_its_own_worker_a_row_under_the_fence_of_a_later_take(harness: Harness) -> None:
+    harness.activate()
+    harness.add(harness.caller_row("a"), harness.series_row("b"))
+    over = LEASE / SECOND
+
+    def take(name: str, at: float) -> list[tuple[int, int]]:
+        taken = harness.store.take(name, "w1", limit=10, runnable={"job": LEASE}, look_lease=LEASE, at=harness.at(at))
+        return [(row.id, row.fence) for row in taken.rows]
+
+    first = take("first", 0)
+    assert len(first) == 2
+    (again,) = take("second", over)
+    assert again[0] in dict(first)
+    repeated = take("first", over + 1)  # a store may leave out what is under another fence by now
+    assert [pair for pair in first if pair[0] != again[0]] == [pair for pair in repeated if pair[0] != again[0]]
+    assert set(repeated) <= set(first), "else the run of one fence would begin twice"
 
 
 def a_repeated_empty_take_is_empty_again(harness: Harness) -> None:
@@ -127,3 +148,20 @@ def the_answer_is_remembered_even_if_what_is_asked_differs(harness: Harness) -> 
     first = harness.store.add("same", [harness.caller_row("a")], at=harness.at(0))
     assert harness.store.add("same", [harness.caller_row("b")], at=harness.at(0)) == first
     assert len(harness.store.occurrences(Query())) == 1
+
+
+def an_outcome_that_is_told_again_gets_the_answer_of_the_first_time(harness: Harness) -> None:
+    """By another request: the first one's answer was lost, and so was the worker that had asked."""
+    harness.activate()
+    for name, event in (
+        ("a", Event.FAIL_RETRY),
+        ("b", Event.HAND_BACK),
+        ("c", Event.FAIL_MANUAL),
+        ("d", Event.SUCCEED),
+    ):
+        run = harness.running(name)
+        fields: dict[str, Any] = {"due_at": harness.at(3600)} if event in NEED_DUE_AT else {}
+        first = harness.end(run, event, **fields)
+        assert (first.outcome, first.lease_until) == ("applied", 0), event
+        assert harness.end(run, event, at=1, **fields) == first, event
+    assert harness.store.tallies().stale_refused == 0

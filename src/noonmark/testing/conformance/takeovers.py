@@ -156,6 +156,16 @@ def a_row_that_lost_a_lease_is_taken_alone(harness: Harness) -> None:
     assert sorted(len(batch) for batch in batches) == [0, 1, 3]
 
 
+def a_lease_that_lapses_for_the_first_time_is_taken_alone_already(harness: Harness) -> None:
+    harness.activate()
+    run = harness.running()
+    old = [harness.add_one(harness.caller_row(f"old-{n}", at=OVER - 9 + n)) for n in range(3)]
+    young = [harness.add_one(harness.caller_row(f"young-{n}", at=OVER + 1 + n)) for n in range(3)]
+    assert harness.take_ids("w2", at=60) == old, "it may be what killed its worker"
+    assert harness.take_ids("w2", at=60) == [run.id]
+    assert harness.take_ids("w2", at=60) == young
+
+
 def a_row_that_lost_a_lease_never_joins_a_batch_of_older_rows(harness: Harness) -> None:
     harness.activate()
     look = harness.looked_at()

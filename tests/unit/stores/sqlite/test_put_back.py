@@ -451,3 +451,13 @@ def test_a_callers_transaction_is_not_joined_when_the_file_was_replaced_under_it
     theirs.execute("ROLLBACK")
     theirs.close()
     store.close()
+
+
+def test_what_is_noted_of_a_file_that_was_taken_away_keeps_nobody_from_beginning_anew(path: Path) -> None:
+    assert subprocess.run([sys.executable, "-c", _CRASHING, str(path)], check=False).returncode == 9
+    assert Path(f"{path}-pair").exists()
+    for side in ("", "-wal", "-shm"):
+        Path(f"{path}{side}").unlink(missing_ok=True)
+    anew = SqliteStore(path)
+    assert anew.occurrences(Query()) == []
+    anew.close()
