@@ -44,6 +44,10 @@ def occurrences(reads: Reads, query: Query) -> list[Occurrence]:
     """Read the rows that match every field of the query."""
     if query.limit <= 0:
         return []
+    if (query.open_only or query.frontier_only) and not query.ids:
+        few = _at_one_moment(reads, query)
+        if few is not None:
+            return few
     if query.after_id is None and (index := _in_order(query)) is not None:
         members = _numbers(reads.ask("ZRANGEBYSCORE", index, "-inf", _bounds(query)[1]))
         return _take(reads, query, members if query.oldest_first else members[::-1])
@@ -57,6 +61,32 @@ def occurrences(reads: Reads, query: Query) -> list[Occurrence]:
     found = _take(reads, query, ids, limit=len(ids))
     found.sort(key=lambda row: (row.scheduled_for, row.id), reverse=not query.oldest_first)
     return found[: query.limit]
+
+
+def _at_one_moment(reads: Reads, query: Query) -> list[Occurrence] | None:
+    """Read rows that come and go as they are together; None where they are too many for that.
+
+    Between the reading of ids and of rows one may end and its successor come, which no id was there for: so ids are read
+    until none is new, and what the last of them no longer name is left out.
+    """
+    found: dict[int, Occurrence] = {}
+    seen: set[int] = set()
+    while True:
+        index = _in_order(query)
+        ids = _numbers(reads.ask("ZRANGE", index, 0, -1)) if index is not None else _chosen(reads, query)
+        if ids is None or len(ids) > SMALL:
+            return None
+        new = [number for number in dict.fromkeys(ids) if number not in seen]
+        if not new:
+            break
+        seen.update(new)
+        found.update((row.id, row) for row in _take(reads, query, new, limit=len(new)))
+    rows = [found[number] for number in dict.fromkeys(ids) if number in found]
+    if query.after_id is not None:
+        rows = sorted((row for row in rows if row.id > query.after_id), key=lambda row: row.id)
+    else:
+        rows.sort(key=lambda row: (row.scheduled_for, row.id), reverse=not query.oldest_first)
+    return rows[: query.limit]
 
 
 def _take(

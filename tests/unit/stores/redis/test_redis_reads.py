@@ -6,6 +6,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from noonmark.core.model import SECOND, Act, AlertWrite, Event, Fact, Gates, Origin, Query, State
 from noonmark.core.model.rollback import Claim
 from noonmark.stores.memory import MemoryStore
@@ -173,3 +175,30 @@ def test_an_alert_goes_on_past_more_newer_failures_of_others_than_one_page_holds
     assert {done.outcome for done in store.settle("d", "w1", ends, at=t0)} == {"applied"}
     store.act("e", Act(kind="mark_handled", actor="ada", reason="why", occurrence_id=new), at=t0)
     assert [alert.occurrence_id for alert in store.tallies().open_alerts] == [old]
+
+
+@pytest.mark.parametrize("asked", [{"open_only": True}, {"frontier_only": True}, {"open_only": True, "job": "job"}])
+@pytest.mark.parametrize("page", [{}, {"after_id": 0}], ids=["by moment", "by number"])
+def test_what_moves_on_while_it_is_read_leaves_no_gap(
+    reopen: Callable[..., RedisStore], asked: dict[str, Any], page: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A series has one open row at any moment; a reader who comes between its end and the next one's id saw none."""
+    store, other = reopen(), reopen()
+    now = store.now()
+    store.activate("a", [make_activation("job", effective_at=now)], actor="ada")
+    series: dict[str, Any] = {"origin": Origin.SCHEDULE, "frontier": True, "claim": False}
+    store.add("first", [make_caller_row("first", at=now - 1, **series)])
+    read, has_moved = store.read, False
+
+    def slow(script: str, about: object) -> Any:
+        nonlocal has_moved
+        if script == "rows" and not has_moved:
+            has_moved = True
+            (row,) = other.take("t", "w1", limit=1, runnable={}, look_lease=LEASE).rows
+            other.settle("s", "w1", [make_end(row, Event.SKIP)])
+            other.add("second", [make_caller_row("second", at=now, **series)])
+        return read(script, about)
+
+    monkeypatch.setattr(store, "read", slow)
+    assert [row.key for row in store.occurrences(Query(**asked, **page))] == ["key:second"]
+    assert has_moved
