@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from noonmark.core import cronborrowed, durations, times
+from noonmark.core import durations, times
 from noonmark.core.cronfields import ALIASES, MONTHS, WEEKDAYS, CronError, value_of, wrapped
 
 _FIELD = rf"(?:[0-9*?/,#\-LW]|{'|'.join((*WEEKDAYS, *MONTHS))})+"
@@ -56,6 +56,8 @@ def foreign(expression: str) -> str | None:
 
 def _borrowed(shown: str, text: str) -> str | None:
     """What is no cron expression at all."""
+    from noonmark.core import cronborrowed  # it reads Python, and only what is refused comes here
+
     found = cronborrowed.meant(text)
     if found is None:
         if re.fullmatch(r"[A-Za-z_][\w.]*\(.*\)", text, re.DOTALL):

@@ -91,6 +91,7 @@ RULE_ERRORS: tuple[tuple[str, str], ...] = (
         r"任务 \1：有两个对象都叫 \2；each 的取值中带逗号会产生歧义",
     ),
     (r"it has no time of day", "没有具体时间"),
+    (r"it is neither a text nor a datetime", "它既不是文本也不是 datetime"),
     (r"the zone goes into its own field, tz: (.+)", r"时区写在单独的字段里，tz: \1"),
     (r"the text has half a sign \(a lone surrogate\)", "文本中有半个字符（单独的代理码位）"),
     (r"it is renewed three times a ttl", "每个 ttl 内续期三次"),

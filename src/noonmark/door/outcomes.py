@@ -37,7 +37,7 @@ def _wait(after: Length | float | datetime | None) -> timedelta | None:
     moment = _moment(after) if isinstance(after, str) else after
     if moment is None:
         return timedelta(microseconds=micros(str(after), "after"))
-    return timedelta(microseconds=max(0, times.from_datetime(moment) - SystemClock().wall()))
+    return timedelta(microseconds=max(0, times.instant_of(moment) - SystemClock().wall()))
 
 
 def _moment(text: str) -> datetime | None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from noonmark.core import codec, rollback, times
+from noonmark.core import codec, rollback, series, times
 from noonmark.core.model import DAY, FAR, MINUTE, SECOND, Job, JobRow, Micros, Occurrence, Query, State, Verdict
 from noonmark.core.told import Told
 from noonmark.core.values import dataclass
@@ -21,6 +21,8 @@ from noonmark.explain.voice import Voice
 from noonmark.ports.store import Store
 
 _MAY_BE_LOST = {"no_occurrence": "no_occurrence_lost", "no_key": "no_key_lost"}
+SUBJECTS_NAMED = 8
+"""Most subjects that are named to who mistyped one."""
 NOISE = frozenset({Verdict.SKIP_SUPERSEDED.value, Verdict.SKIP_DUPLICATED.value})
 """Verdicts of rows that stand in the shadow of another row: told only when asked for."""
 
@@ -214,8 +216,25 @@ def job_and_subject(store: Store, text: str) -> tuple[JobRow, str | None]:
         name, subject = parts
         rows = store.jobs([name])
         if rows:
+            if not store.occurrences(Query(job=name, subject=subject, limit=1)):
+                _refuse_unknown_subject(rows[0], subject)
             return rows[0], subject
     return the_job(store, text), None
+
+
+def _refuse_unknown_subject(row: JobRow, subject: str) -> None:
+    """Of a subject that the rule has and of which nothing is recorded yet, that is the answer; what is mistyped is said."""
+    job = read_rule(row)
+    if job is None or job.scope == "each_worker":
+        return
+    known = [text for text, _ in series.subjects(job) if text]
+    if subject in known:
+        return
+    names = ", ".join(known[:SUBJECTS_NAMED]) + (", …" if len(known) > SUBJECTS_NAMED else "")
+    raise NotFound(
+        "no_subject", "do_subjects" if known else "do_no_subjects", name=Told(row.name), subject=Told(subject),
+        names=Told(names),
+    )  # fmt: skip
 
 
 def _of_subject(text: str) -> tuple[str, str] | None:

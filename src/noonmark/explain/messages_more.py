@@ -278,6 +278,10 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "no_open_key": ("nothing open holds the key {key!r}", "没有未结束的触发持有键 {key!r}"),
     "nothing_recorded": ("nothing is recorded for {name} yet", "{name} 还没有任何记录"),
+    "no_subject": (
+        "{name} has no {subject!r}, neither by its rule nor in any record",
+        "{name} 没有 {subject!r}：规则里没有，记录里也没有",
+    ),
     "say_which": ("say which job, key or occurrence", "请指明任务、键或触发"),
     "do_history": ("noonmark history lists them", "noonmark history 可列出全部"),
     "do_history_keys": ("noonmark history JOB shows keys", "noonmark history 任务 可看到键"),
@@ -285,6 +289,8 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
         "noonmark ledger show says whether the store lost it; noonmark ledger export FILE --from-state, then import",
         "noonmark ledger show 可看存储是否丢失了它；取回：noonmark ledger export 文件 --from-state，再 import",
     ),
+    "do_subjects": ("it has {names}", "它有：{names}"),
+    "do_no_subjects": ("it has no subjects: noonmark why {name}", "它不分对象：noonmark why {name}"),
     "do_next": ("noonmark next {name} shows when it is due", "noonmark next {name} 可看何时到期"),
     "do_jobs": ("noonmark jobs lists them", "noonmark jobs 可列出全部"),
     "do_register": (

@@ -57,6 +57,8 @@ def moment(value: str | datetime, tz: str, path: Path, say: Say) -> str:
     A local time keeps its zone instead of becoming an instant here: the zone's rules may change before it comes.
     """
     try:
+        if not isinstance(value, (str, datetime)):
+            raise ValueError("it is neither a text nor a datetime")
         if isinstance(value, str) and len(value.strip()) <= 10:
             raise ValueError("it has no time of day")
         if isinstance(value, str) and (zone := re.search(r"\d\s+([A-Za-z_]+(?:/[A-Za-z0-9_+\-]+)*)\s*$", value)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from calling import Noonmark
@@ -50,11 +51,24 @@ def test_history_takes_it_too(tenants: dict[str, int], noonmark: Noonmark) -> No
 
 @pytest.mark.usefixtures("tenants")
 def test_a_subject_or_a_job_that_is_not_there_is_said_not_to_be(noonmark: Noonmark) -> None:
-    answer = noonmark("why", "per_tenant[tenant=广州]")
-    assert answer.code == 5
-    assert "nothing is recorded for per_tenant[tenant=广州] yet" in answer.err
+    for command in ("why", "history"):
+        answer = noonmark(command, "per_tenant[tenant=广州]")
+        assert answer.code == 5
+        assert "per_tenant has no 'tenant=广州'" in answer.err
+        assert "it has tenant=北京, tenant=上海" in answer.err
+        assert noonmark(command, "per_tenant[x]", "--json").code == 5
     assert noonmark("why", "nothing[tenant=a]").code == 5
     assert noonmark("history", "nothing[tenant=a]").code == 5
+
+
+def test_a_subject_of_the_rule_of_which_nothing_is_recorded_yet_is_no_mistake(
+    tenants: dict[str, int], desk: Desk, noonmark: Noonmark
+) -> None:
+    desk.register(replace(TENANTS, each={"tenant": ("北京", "广州")}))
+    answer = noonmark("history", "per_tenant[tenant=广州]", "--all", "--json")
+    assert answer.code == 0
+    gone = noonmark("history", "per_tenant[tenant=上海]", "--json").plain["occurrences"]
+    assert [row["id"] for row in gone] == [tenants["tenant=上海"]], "a rule that no longer has it leaves its records"
 
 
 def test_a_job_whose_own_name_has_brackets_is_meant_as_a_whole(desk: Desk, noonmark: Noonmark) -> None:

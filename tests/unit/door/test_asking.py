@@ -8,7 +8,20 @@ from typing import Any
 
 import pytest
 
-from noonmark import ContextSync, NoSuchJobError, Scheduler, State, Window, cron, every, manual, on_event, ready
+from noonmark import (
+    ContextSync,
+    NoSuchJobError,
+    ProblemList,
+    Scheduler,
+    State,
+    Window,
+    at,
+    cron,
+    every,
+    manual,
+    on_event,
+    ready,
+)
 from noonmark.core.model import DAY, HOUR, MINUTE
 from noonmark.testing.clock import VirtualClock
 
@@ -60,6 +73,15 @@ def test_at_reads_the_text_of_a_moment(closing: Any, when: str, due: str) -> Non
 def test_at_says_of_what_is_no_moment_what_to_pass(closing: Any, when: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         closing.at(when)(order_id=1)
+
+
+@pytest.mark.parametrize("when", [None, 1764580000, date(2026, 12, 1), b"2026-12-01T09:00"])
+def test_a_schedule_says_of_what_is_no_moment_that_it_is_none(when: Any) -> None:
+    with pytest.raises(ProblemList, match="neither a text nor a datetime"):
+        at(when, tz="UTC")
+    if when is not None:
+        with pytest.raises(ProblemList, match="neither a text nor a datetime"):
+            every("1h", anchor=when)
 
 
 def test_a_span_and_a_supposed_moment_are_read_alike(sched: Scheduler, closing: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -102,9 +102,12 @@ def test_retry_later_reads_what_a_retry_after_header_says(after: Any) -> None:
     assert RetryLater("quota", after=datetime(2020, 1, 1, tzinfo=UTC)).after == timedelta(0), "that moment is past"
 
 
-@pytest.mark.parametrize("after", ["soon", "2026-12-01T09:00:00", datetime(2026, 12, 1, 9)])  # noqa: DTZ001
+@pytest.mark.parametrize(
+    "after",
+    ["soon", "2026-12-01T09:00:00", datetime(2026, 12, 1, 9), date(2026, 12, 1), b"90"],  # noqa: DTZ001
+)
 def test_retry_later_refuses_what_names_no_wait(after: Any) -> None:
-    with pytest.raises(ValueError, match=r"length of time|no zone|no time zone"):
+    with pytest.raises(ValueError, match=r"length of time|no zone|no time zone|is no moment"):
         RetryLater("quota", after=after)
 
 

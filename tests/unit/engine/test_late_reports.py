@@ -40,7 +40,7 @@ async def deaf(world: World, seconds: float) -> None:
     assert task is not None
     while (left := ends - loop.time()) > 0:
         try:
-            await asyncio.sleep(left)
+            await asyncio.sleep(max(left, 1e-6))  # virtual time goes by whole microseconds
         except asyncio.CancelledError:
             task.uncancel()
     world.effect("worked")
