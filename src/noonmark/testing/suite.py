@@ -46,7 +46,7 @@ from noonmark.testing.table import suite_property
 
 CASES = cases()
 ARCHIVE_CASES = archive_cases()
-EXPECTED_CASES = 490
+EXPECTED_CASES = 491
 EXPECTED_ARCHIVE_CASES = 36
 """Raised by hand when a case is added: a suite that lost cases on the way must not look green."""
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from noonmark.core.model import MINUTE, SECOND, Retry, State
+from noonmark.core.model import MINUTE, SECOND, Event, Retry, State
 from noonmark.engine.context import LATE_AFTER, Context, ContextSync, RunFacts
 from noonmark.engine.errors import LeaseLost
+from noonmark.engine.outcomes import plain_outcome
+from noonmark.engine.runs import Finish
 from noonmark.engine.signals import Idle, tell
-from noonmark.testing.builders import make_job
+from noonmark.testing.builders import make_job, make_row
 from noonmark.testing.world import World
 
 MakeWorld = Callable[..., World]
@@ -111,3 +114,29 @@ def test_a_run_says_the_same_whether_it_may_block_or_not() -> None:
     asyncio.run(both())
     half = ("progress", "progress", '{"done": 1, "total": 2, "note": "half"}')
     assert asked == [("flag", ("corpus", True)), ("flag", ("corpus", False)), ("note", half)] * 2
+
+
+def test_a_step_that_is_called_twice_in_one_attempt_is_done_once() -> None:
+    asked: list[str] = []
+    done: list[int] = []
+
+    def ask(op: str, _args: tuple[Any, ...]) -> Any:
+        asked.append(op)
+        return {"step": {}, "done": {}, "intent": {}, "answered": {}} if op == "recall" else True
+
+    ctx = ContextSync(facts(), ask=ask, is_lost=lambda: False, boot=lambda: 0)
+    for call in (ctx.step, lambda name, fn: ctx.once(name, fn)):
+        assert [call("pay", lambda: done.append(1) or len(done)) for _ in range(2)] == [len(done)] * 2
+    assert len(done) == 2, "one by the step, one by the effect"
+    assert asked == ["recall", "note", "note", "note"]
+
+
+def test_the_last_resort_calls_nothing_a_success_that_was_told_to_stop() -> None:
+    def ended(*, ok: bool, saw_stop: bool) -> tuple[Event, str]:
+        run: Any = SimpleNamespace(row=make_row(7), fence=9, saw_stop=saw_stop)
+        end = plain_outcome(Finish(run, ok=ok, code=""))
+        return end.event, end.code
+
+    assert ended(ok=True, saw_stop=False) == (Event.SUCCEED, "succeeded")
+    manual = (Event.FAIL_MANUAL, "failed_final")
+    assert [ended(ok=True, saw_stop=True), ended(ok=False, saw_stop=False)] == [manual] * 2

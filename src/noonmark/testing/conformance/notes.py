@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from noonmark.core.model import Event, Note, Occurrence
+from noonmark.core.model import SECOND, Event, Note, Occurrence, State
+from noonmark.testing.builders import LEASE
 from noonmark.testing.conformance.harness import Harness
 
 
@@ -139,3 +140,12 @@ def a_run_that_was_asked_to_cancel_may_still_write(harness: Harness) -> None:
     run = harness.running()
     harness.act("cancel", occurrence_id=run.id)
     assert _note(harness, run)
+
+
+def who_only_looks_at_a_run_that_lapsed_writes_nothing_down_for_it(harness: Harness) -> None:
+    harness.activate()
+    run = harness.running()
+    look = harness.take_one("w2", at=LEASE / SECOND)
+    assert (look.id, look.state, look.looking) == (run.id, State.RUNNING, True)
+    assert not _note(harness, look, worker="w2", at=LEASE / SECOND)
+    assert _notes(harness, run) == {}
