@@ -17,6 +17,7 @@ from noonmark.stores.redis import wire
 ROWS_AT_ONCE = 500
 IDS_AT_ONCE = 20_000
 SMALL = 1_000
+READ_ANEW = 5
 DUE_INDEXES = ("due:new", "due:parked", "due:held")
 
 
@@ -66,27 +67,29 @@ def occurrences(reads: Reads, query: Query) -> list[Occurrence]:
 def _at_one_moment(reads: Reads, query: Query) -> list[Occurrence] | None:
     """Read rows that come and go as they are together; None where they are too many for that.
 
-    Between the reading of ids and of rows one may end and its successor come, which no id was there for: so ids are read
-    until none is new, and what the last of them no longer name is left out.
+    Between the reading of ids and of rows one may end and its successor come, which no id was there for: so all are read
+    anew, not only the new, for a frontier that was read may have handed that on.  Where rows come faster than they can be
+    read, the last reading counts.
     """
-    found: dict[int, Occurrence] = {}
-    seen: set[int] = set()
-    while True:
-        index = _in_order(query)
-        ids = _numbers(reads.ask("ZRANGE", index, 0, -1)) if index is not None else _chosen(reads, query)
+    ids, rows, read = _ids_now(reads, query), list[Occurrence](), set[int]()
+    for _ in range(READ_ANEW):
         if ids is None or len(ids) > SMALL:
             return None
-        new = [number for number in dict.fromkeys(ids) if number not in seen]
-        if not new:
+        if read.issuperset(ids):
             break
-        seen.update(new)
-        found.update((row.id, row) for row in _take(reads, query, new, limit=len(new)))
-    rows = [found[number] for number in dict.fromkeys(ids) if number in found]
+        rows, read = _take(reads, query, ids, limit=len(ids)), set(ids)
+        ids = _ids_now(reads, query)
     if query.after_id is not None:
         rows = sorted((row for row in rows if row.id > query.after_id), key=lambda row: row.id)
     else:
         rows.sort(key=lambda row: (row.scheduled_for, row.id), reverse=not query.oldest_first)
     return rows[: query.limit]
+
+
+def _ids_now(reads: Reads, query: Query) -> list[int] | None:
+    index = _in_order(query)
+    ids = _chosen(reads, query) if index is None else _numbers(reads.ask("ZRANGE", index, 0, -1))
+    return ids if ids is None else list(dict.fromkeys(ids))
 
 
 def _take(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from noonmark.core.model import SECOND, Act, AlertWrite, Event, Fact, Gates, Ori
 from noonmark.core.model.rollback import Claim
 from noonmark.stores.memory import MemoryStore
 from noonmark.stores.redis import RedisStore, reading
-from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_worker
+from noonmark.testing.builders import LEASE, make_activation, make_caller_row, make_end, make_start, make_worker
 from noonmark.testing.servers import Redis
 from noonmark.testing.twins import Twin, assert_same
 
@@ -202,3 +203,51 @@ def test_what_moves_on_while_it_is_read_leaves_no_gap(
     monkeypatch.setattr(store, "read", slow)
     assert [row.key for row in store.occurrences(Query(**asked, **page))] == ["key:second"]
     assert has_moved
+
+
+def test_a_frontier_that_is_handed_on_while_it_is_read_is_no_second_one(
+    reopen: Callable[..., RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row that was the next moment of its series is open still; its successor is the next moment now."""
+    store, other = reopen(), reopen()
+    now = store.now()
+    store.activate("a", [make_activation("job", effective_at=now)], actor="ada")
+    series: dict[str, Any] = {"origin": Origin.SCHEDULE, "frontier": True, "claim": False}
+    store.add("first", [make_caller_row("first", at=now - 1, **series)])
+    read, has_moved = store.read, False
+
+    def slow(script: str, about: object) -> Any:
+        nonlocal has_moved
+        found = read(script, about)
+        if script == "rows" and not has_moved:
+            has_moved = True
+            (row,) = other.take("t", "w1", limit=1, runnable={}, look_lease=LEASE).rows
+            begins = replace(make_start(row), adds=(make_caller_row("second", at=now, **series),))
+            assert [done.outcome for done in other.settle("s", "w1", [begins])] == ["applied"]
+        return found
+
+    monkeypatch.setattr(store, "read", slow)
+    assert [row.key for row in store.occurrences(Query(job="job", frontier_only=True, open_only=True))] == ["key:second"]
+    assert has_moved
+
+
+def test_rows_that_come_faster_than_they_are_read_keep_no_reader_for_ever(
+    reopen: Callable[..., RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time that the rows are read another one has come."""
+    store, other = reopen(), reopen()
+    now = store.now()
+    store.add("0", [make_caller_row("0", at=now)])
+    read, count = store.read, 0
+
+    def slow(script: str, about: object) -> Any:
+        nonlocal count
+        found = read(script, about)
+        if script == "rows" and count < 100:
+            count += 1
+            other.add(str(count), [make_caller_row(str(count), at=now)])
+        return found
+
+    monkeypatch.setattr(store, "read", slow)
+    assert len(store.occurrences(Query(open_only=True))) >= 1
+    assert count < 10
