@@ -53,7 +53,7 @@ def meant(text: str) -> Meant | None:
 
 
 def _interval(text: str) -> Meant | None:
-    if match := re.fullmatch(r"R\d*/([^/]+)/(P[^/]+)", text, re.IGNORECASE):
+    if match := re.fullmatch(r"R/([^/]+)/(P[^/]+)", text, re.IGNORECASE):  # behind R stands after how many times it ends
         length = length_meant(match[2])
         return Meant(every=f'{length} with anchor: "{match[1]}"') if length else None
     length = length_meant(re.sub(r"(?i)^OnUnit(?:In)?ActiveSec\s*=", "", text))
@@ -213,6 +213,12 @@ def _holds_an_expression(name: str, given: list[Any], named: Mapping[str, Any]) 
     )
     if name == "from_crontab" and isinstance(inner, str) and re.search(r"\d\S*$", inner):
         return None  # its numbers of weekdays count from Monday, though they are written as cron's
+    must_both_hold = name == "from_crontab" or named.get("day_or") is False
+    if must_both_hold and isinstance(inner, str) and len(fields := inner.split()) == 5:
+        both = _both(fields[2], _short(fields[4].upper()))
+        if both is None:
+            return None
+        inner = " ".join((*fields[:2], both[0], fields[3], both[1]))
     texts = [value for value in given if isinstance(value, str)]
     if isinstance(inner, str) and len(texts) <= 1 and (len(inner.split()) in (5, 6) or inner.upper() in ALIASES):
         zone = next((named[word] for word in ("timezone", "tz", "execution_timezone") if word in named), "")

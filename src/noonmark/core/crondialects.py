@@ -38,7 +38,7 @@ def foreign(expression: str) -> str | None:
         return _nickname(shown, text)
     if re.match(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)", upper):
         return _moment(shown, text)
-    if match := re.fullmatch(r"(CRON|RATE|AT)\s*\((.*)\)", upper):
+    if match := re.fullmatch(r"(CRON|RATE|AT)\s*\(([^\"'=]*)\)", upper):
         return _provider(shown, match[1], match[2].strip())
     if match := re.match(rf"((?:{_FIELD}\s+){{4,5}}{_FIELD})\s+#(?:\s|$|[^0-9])", upper):
         kept = " ".join(text.split()[: len(match[1].split())])

@@ -5,6 +5,7 @@ Rule of the file: equal neighbours of a settle are folded, since five hundred eq
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -78,15 +79,17 @@ class IdleTakes:
     def __init__(self) -> None:
         self._answers: dict[str, Taken] = {}
         self._asked: dict[str, None] = {}
+        self._lock = threading.Lock()  # several threads may work with one store
 
     def is_repeat(self, name: str) -> bool:
         """Take note of a try of this request; True when it is not the first."""
-        if name in self._asked:
-            return True
-        self._asked[name] = None
-        while len(self._asked) > self.KEPT:
-            self._asked.pop(next(iter(self._asked)), None)
-        return False
+        with self._lock:
+            if name in self._asked:
+                return True
+            self._asked[name] = None
+            while len(self._asked) > self.KEPT:
+                del self._asked[next(iter(self._asked))]
+            return False
 
     def get(self, name: str) -> Taken | None:
         """Return the first answer to this request."""
@@ -94,7 +97,8 @@ class IdleTakes:
 
     def keep(self, name: str, taken: Taken) -> Taken:
         """Remember an answer, and return it."""
-        self._answers[name] = taken
-        while len(self._answers) > self.KEPT:
-            self._answers.pop(next(iter(self._answers)), None)
-        return taken
+        with self._lock:
+            self._answers[name] = taken
+            while len(self._answers) > self.KEPT:
+                del self._answers[next(iter(self._answers))]
+            return taken

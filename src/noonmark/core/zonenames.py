@@ -72,7 +72,8 @@ _HALF_HOURS = {
     "+05:30": "Asia/Kolkata", "+05:45": "Asia/Kathmandu", "+03:30": "Asia/Tehran", "+04:30": "Asia/Kabul",
     "+06:30": "Asia/Yangon", "+09:30": "Australia/Darwin", "-03:30": "America/St_Johns",
 }  # fmt: skip
-_OFFSET = re.compile(r"(?:etc/)?(?:utc|gmt)?\s*([+-])0?(\d{1,2})(?::?(00|30|45))?")
+_OFFSET = re.compile(r"(?:etc/utc|utc|gmt)?\s*([+-])0?(\d{1,2})(?::?(00|30|45))?")
+_WESTWARDS = re.compile(r"etc[/_ ]gmt([+-])0?(\d{1,2})")
 
 
 def meant(name: str) -> str:
@@ -80,6 +81,8 @@ def meant(name: str) -> str:
     text = re.sub(r"\s+", " ", name.strip().lower())
     if match := _OFFSET.fullmatch(text):
         return _of_offset(match[1], int(match[2]), match[3] or "00")
+    if match := _WESTWARDS.fullmatch(text):  # written as those zones are, only not quite
+        return _of_offset("-" if match[1] == "+" else "+", int(match[2]), "00")
     if (match := re.fullmatch(r"(.+) (?:standard|daylight|summer) time|(.+) time", text)) is not None:
         return _WINDOWS.get(match[1] or match[2], _KNOWN.get(text, ""))
     words = text.replace(" ", "_").replace("-", "_")

@@ -112,6 +112,8 @@ def test_a_calendar_of_systemd(written: str, meant: str) -> None:
         ("CronSchedule(cron='0 7 * * MON-FRI', timezone='America/Toronto')", "0 7 * * MON-FRI, tz: America/Toronto"),
         ("CronDataIntervalTimetable('@daily', timezone='UTC')", "@DAILY, tz: UTC"),
         ("DeltaDataIntervalTimetable(timedelta(days=7))", "every: 7d"),
+        ("Cron('0 9 * * *', timezone='Europe/Rome')", "0 9 * * *, tz: Europe/Rome"),
+        ("CronSchedule(cron='0 9 1-7 * mon', day_or=False)", "0 9 * * MON#1"),
         ("ScheduleDefinition(job=j, cron_schedule='15 */4 * * *')", "15 */4 * * *"),
     ],
 )
@@ -124,7 +126,8 @@ def test_words_of_people_and_calls_that_hold_an_expression(written: str, meant: 
     [
         "crontab(0, 9, 1)", "crontab(minute=x)", "crontab(day_of_month='13', day_of_week='fri')",
         "CronTrigger(year=2027, month=3)", "CronTrigger(week=10)", "CronTrigger(day_of_week='tue-3')",
-        "CronTrigger.from_crontab('0 9 * * 1')", "solar('sunset', -37.81, 144.96)", "timedelta(hours=-1)",
+        "CronTrigger.from_crontab('0 9 * * 1')", "CronTrigger.from_crontab('0 9 1 * mon')",
+        "CronSchedule(cron='0 9 1 * MON', day_or=False)", "solar('sunset', -37.81, 144.96)", "timedelta(hours=-1)",
         "__import__('os').system('x')", "f('0 9 * * *', '0 18 * * *')",
     ],
 )  # fmt: skip
@@ -137,7 +140,8 @@ def test_a_call_that_says_more_than_one_expression_can_is_not_translated(written
 @pytest.mark.parametrize(
     "written",
     ["1 month", "1M", "5 months", "500ms", "2 mondays 9:00", "monday to friday 9:00", "every 2nd monday 9:00",
-     "every other day 9:00", "13pm", "Mon *-*-1 05:00", "2027-*-* 09:00", "*-*~03 09:00", "15", "3600"],
+     "every other day 9:00", "13pm", "Mon *-*-1 05:00", "2027-*-* 09:00", "*-*~03 09:00", "15", "3600",
+     "R5/2026-01-01T00:00:00Z/P1D"],
 )  # fmt: skip
 def test_what_cannot_be_told_for_sure_is_not_guessed(written: str) -> None:
     with pytest.raises(cron.CronError) as refused:

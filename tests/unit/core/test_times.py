@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -98,6 +99,20 @@ def test_every_zone_that_is_told_for_another_name_is_one() -> None:
     for offset, name in zonenames._HALF_HOURS.items():
         shown = times.local(utc("2027-01-15T00:00Z"), name).strftime("%z")
         assert f"{shown[:3]}:{shown[3:]}" == offset
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("etc/gmt+8", "Etc/GMT+8"), ("ETC/GMT-5", "Etc/GMT-5"), ("Etc/GMT+08", "Etc/GMT+8"),
+        ("GMT+8", "Etc/GMT-8"), ("Etc/UTC+8", "Etc/GMT-8"), ("UTC-05:00", "Etc/GMT+5"),
+    ],
+)  # fmt: skip
+def test_an_offset_is_read_eastwards_unless_it_is_written_as_the_zones_that_count_westwards(
+    written: str, meant: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"did you mean {re.escape(meant)}\?"):
+        times.zone(written)
 
 
 @given(instants, st.sampled_from(ZONES))
