@@ -53,7 +53,8 @@ def meant(text: str) -> Meant | None:
 
 
 def _interval(text: str) -> Meant | None:
-    if match := re.fullmatch(r"R/([^/]+)/(P[^/]+)", text, re.IGNORECASE):  # behind R stands after how many times it ends
+    # A number behind the R says after how many times it ends, which nothing here does.
+    if match := re.fullmatch(r"R/([^/]+)/(P[^/]+)", text, re.IGNORECASE):
         length = length_meant(match[2])
         return Meant(every=f'{length} with anchor: "{match[1]}"') if length else None
     length = length_meant(re.sub(r"(?i)^OnUnit(?:In)?ActiveSec\s*=", "", text))

@@ -5,7 +5,7 @@ Rule of the file: equal neighbours of a settle are folded, since five hundred eq
 
 from __future__ import annotations
 
-import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -77,19 +77,18 @@ class IdleTakes:
     """More than a caller repeats, too few to matter."""
 
     def __init__(self) -> None:
-        self._answers: dict[str, Taken] = {}
-        self._asked: dict[str, None] = {}
-        self._lock = threading.Lock()  # several threads may work with one store
+        # Several threads may work with one store, and the oldest of these goes in one step.
+        self._answers: OrderedDict[str, Taken] = OrderedDict()
+        self._asked: OrderedDict[str, None] = OrderedDict()
 
     def is_repeat(self, name: str) -> bool:
         """Take note of a try of this request; True when it is not the first."""
-        with self._lock:
-            if name in self._asked:
-                return True
-            self._asked[name] = None
-            while len(self._asked) > self.KEPT:
-                del self._asked[next(iter(self._asked))]
-            return False
+        if name in self._asked:
+            return True
+        self._asked[name] = None
+        if len(self._asked) > self.KEPT:
+            self._asked.popitem(last=False)
+        return False
 
     def get(self, name: str) -> Taken | None:
         """Return the first answer to this request."""
@@ -97,8 +96,7 @@ class IdleTakes:
 
     def keep(self, name: str, taken: Taken) -> Taken:
         """Remember an answer, and return it."""
-        with self._lock:
-            self._answers[name] = taken
-            while len(self._answers) > self.KEPT:
-                del self._answers[next(iter(self._answers))]
-            return taken
+        self._answers[name] = taken
+        if len(self._answers) > self.KEPT:
+            self._answers.popitem(last=False)
+        return taken

@@ -16,7 +16,8 @@ from pathlib import Path
 
 BY_ITSELF = 1.0
 """Seconds in which what ends with its parent (a ``tee``, a tracker) may do so before anybody calls it left behind."""
-_POLL = 0.02
+_POLL, _LONGEST_POLL = 0.02, 0.25
+"""Seconds between two looks, twice as long each time: a look goes through all processes of the machine."""
 _PROC = Path("/proc")
 
 
@@ -62,9 +63,10 @@ def end_group(group: int, grace: float) -> tuple[int, int]:
 
 def _wait(group: int, seconds: float) -> int:
     """Wait until a group is empty; return how many are in it at the end."""
-    until = time.monotonic() + seconds
-    while (left := left_in(group)) and time.monotonic() < until:
-        time.sleep(_POLL)
+    until, pause = time.monotonic() + seconds, _POLL
+    while (left := left_in(group)) and (rest := until - time.monotonic()) > 0:
+        time.sleep(min(pause, rest))
+        pause = min(2 * pause, _LONGEST_POLL)
     return left
 
 

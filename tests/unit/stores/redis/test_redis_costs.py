@@ -89,6 +89,38 @@ def test_revisions_of_before_entries_named_the_one_before_are_found_all_the_same
     assert store.tallies(revisions=["a"]).revisions == told
 
 
+def test_entries_that_do_not_name_the_one_before_are_sought_a_few_thousand_at_a_time(
+    store: RedisStore, server: Redis, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten years of other jobs' changes may lie between two of this one, and a script holds up the server."""
+    harness = Harness(store)
+    harness.activate(job="a", digest="d1", expected_revision=0)
+    client, prefix = redis.Redis.from_url(server.url), f"noonmark:{{{namespace}}}:"
+    others = (
+        "local p = cmsgpack.unpack(redis.call('HGET', KEYS[1], ARGV[1])) p[9] = nil"
+        " redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack(p)) p[1] = 'other'"
+        " for n = 2, 12000 do redis.call('HSET', KEYS[1], string.format('%012d', n), cmsgpack.pack(p)) end"
+        " redis.call('HSET', KEYS[2], 'revision', 12000)"
+    )
+    (first,) = client.hkeys(f"{prefix}revision")
+    client.eval(others, 2, f"{prefix}revision", f"{prefix}meta", first)
+    harness.activate(job="a", digest="d2", expected_revision=1)
+    newest = max(client.hkeys(f"{prefix}revision"))
+    shorter = "local p = cmsgpack.unpack(redis.call('HGET', KEYS[1], ARGV[1])) p[9] = nil return cmsgpack.pack(p)"
+    client.hset(f"{prefix}revision", newest, client.eval(shorter, 1, f"{prefix}revision", newest))
+    client.close()
+    read, asked = store.read, []
+
+    def count(name: str, about: object) -> object:
+        asked.append(name)
+        return read(name, about)
+
+    monkeypatch.setattr(store, "read", count)
+    told = store.tallies(revisions=["a", "nobody"]).revisions
+    assert [row.revision for row in told] == [1, 2]
+    assert asked.count("lineage") == 3
+
+
 def test_a_job_with_more_revisions_than_a_page_is_read_whole(store: RedisStore) -> None:
     harness = Harness(store)
     for number in range(1, 1_203):

@@ -227,7 +227,8 @@ def test_a_frontier_that_is_handed_on_while_it_is_read_is_no_second_one(
         return found
 
     monkeypatch.setattr(store, "read", slow)
-    assert [row.key for row in store.occurrences(Query(job="job", frontier_only=True, open_only=True))] == ["key:second"]
+    found = store.occurrences(Query(job="job", frontier_only=True, open_only=True))
+    assert [row.key for row in found] == ["key:second"]
     assert has_moved
 
 
