@@ -23,7 +23,12 @@ class Acknowledged(Watch):
     name = "acknowledged"
 
     def on_call(self, call: Call) -> None:
-        """Look whether a cancel is noted where it was promised."""
+        """Look whether a cancel is noted where it was promised, and that nothing begins that is to be cancelled."""
+        for begun in self.ground.begun:
+            if begun.before is not None:
+                self.prove("starts of what nobody had cancelled")
+                if begun.before.cancel_requested:
+                    self.blame("S13", f"r{begun.row.id} of {begun.row.job} began, although it was to be cancelled")
         if call.verb != "act" or call.args[1].kind != "cancel" or self.ground.is_repeat:
             return
         for row_id in call.answer.ids if call.answer.outcome in ("requested", "done") else ():

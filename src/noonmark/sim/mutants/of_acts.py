@@ -5,12 +5,14 @@ Rule of the file: as in ``of_stores``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from noonmark.core import lifecycle
 from noonmark.core.model import Event, State
+from noonmark.engine import look
 from noonmark.sim.mutants.plant import Anything, Mutant, Needs, Planter
-from noonmark.stores.memory import acting
+from noonmark.stores.memory import acting, settling
 from noonmark.stores.memory.tables import Tables
 
 
@@ -59,6 +61,25 @@ def _cancel_a_success(planter: Planter) -> None:
     planter.put(acting, "next_state", next_state)
 
 
+def _begin_what_is_to_be_cancelled(planter: Planter) -> None:
+    """In the look and in the store, which both know better."""
+
+    def make(decide: Anything) -> Anything:
+        def blind(job: Any, row: Any, *args: Any) -> Any:
+            return decide(job, replace(row, cancel_requested=False), *args)
+
+        return blind
+
+    def make_refusal(refusal: Anything) -> Anything:
+        def blind(them: Tables, row: Any, *args: Any) -> Any:
+            return refusal(them, replace(row, cancel_requested=False), *args)
+
+        return blind
+
+    planter.around(look, "decide", make)
+    planter.around(settling, "_refusal", make_refusal)
+
+
 ACT_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="a cancel of a run is forgotten",
@@ -71,5 +92,10 @@ ACT_MUTANTS: tuple[Mutant, ...] = (
         needs=Needs(jobs=("asked",), deeds=("cancel",)),
     ),
     Mutant(name="a person's retry keeps the old counts", plant=_retry_with_old_counts, needs=Needs(deeds=("retry",))),
+    Mutant(
+        name="what is to be cancelled begins",
+        plant=_begin_what_is_to_be_cancelled,
+        needs=Needs(jobs=("minutely",), deeds=("cancel",)),
+    ),
     Mutant(name="a cancel ends a success", plant=_cancel_a_success, needs=Needs(jobs=("asked",), deeds=("cancel",))),
 )
