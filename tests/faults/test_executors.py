@@ -240,7 +240,7 @@ def test_what_a_command_leaves_behind_is_ended_with_it_and_said(
     row = bench.run(None, command=("sh", "-c", script))
     assert row.state is (State.FAILED_MANUAL if code else State.SUCCESS)
     assert not _lives(int(pids.read_text()))
-    assert json.loads(row.detail)["left"] == 1
+    assert json.loads(row.detail)["left_behind"] == 1
     assert "left 1 of its processes behind; they were ended" in caplog.text
     told = why(bench.store, occurrence_id=row.id)
     assert any("left 1 behind" in line for line in told.lines)
@@ -250,7 +250,30 @@ def test_what_a_process_of_python_leaves_behind_is_ended_with_it(bench: Bench) -
     row = bench.run(leaves_a_child, isolation="process")
     assert row.state is State.SUCCESS, row.error
     assert not _lives(json.loads(row.result or "0"))
-    assert json.loads(row.detail)["left"] == 1
+    assert json.loads(row.detail)["left_behind"] == 1
+
+
+def test_a_run_that_failed_and_has_tries_left_is_told_to_have_left_no_process_behind(bench: Bench) -> None:
+    row = bench.run(None, command=("sh", "-c", "exit 3"), retry=Retry(max=2, base=600 * SECOND))
+    assert (row.state, json.loads(row.detail)["left"]) == (State.FAILED_RETRYING, 2)
+    told = why(bench.store, occurrence_id=row.id)
+    assert not any("behind" in line for line in told.lines), told.lines
+
+
+def test_what_a_command_leaves_behind_is_told_beside_how_many_tries_are_left(bench: Bench) -> None:
+    row = bench.run(None, command=("sh", "-c", "sleep 61 & exit 3"), retry=Retry(max=2, base=600 * SECOND))
+    detail = json.loads(row.detail)
+    assert (row.state, detail["left"], detail["left_behind"]) == (State.FAILED_RETRYING, 2, 1)
+
+
+def test_what_another_user_runs_is_told_to_go_on(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noonmark.engine.process.end_group", lambda *_: (3, 2))
+    row = bench.run(None, command=("true",))
+    detail = json.loads(row.detail)
+    assert (detail["left_behind"], detail["left_running"]) == (1, 2)
+    told = "\n".join(why(bench.store, occurrence_id=row.id).lines)
+    assert "left 1 behind" in told
+    assert "left 2 behind that could not be ended" in told
 
 
 def test_what_ends_by_itself_right_after_its_command_was_not_left_behind(

@@ -93,6 +93,12 @@ def _refused(cron: str) -> str:
     return ""
 
 
+def writable(cron: str) -> str:
+    """Return the expression as it can be written here, empty where it cannot be."""
+    written = _straight(cron)
+    return "" if _refused(written) else written
+
+
 def _straight(cron: str) -> str:
     """Return the expression with ranges that go round written out."""
     fields = cron.upper().split()

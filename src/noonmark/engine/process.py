@@ -83,8 +83,8 @@ class ProcessRunner:
             self.stop(run)
         return process
 
-    def _ended(self, run: Run, process: subprocess.Popen[bytes]) -> int:
-        """End what the process left behind, and return how many that were: without the lease it would work on."""
+    def _ended(self, run: Run, process: subprocess.Popen[bytes]) -> tuple[int, int]:
+        """End what the process left behind, which would work on without the lease; return what ``end_group`` does."""
         left, unmoved = end_group(process.pid, self._grace)
         self._groups.discard(process.pid)
         self._reaper.forget(process.pid)
@@ -97,7 +97,7 @@ class ProcessRunner:
                 left,
                 f"{unmoved} are another user's and go on" if unmoved else "they were ended",
             )
-        return left
+        return left, unmoved
 
     def _command(self, run: Run) -> Finish:
         try:
@@ -259,10 +259,13 @@ def _bytes(text: str) -> bytes:
         return text.encode("utf-8", "replace")
 
 
-def _with_left(finish: Finish, left: int) -> Finish:
-    """Say beside how a run ended how many of its processes had to be ended for it."""
-    if left:
-        finish.detail["left"] = left
+def _with_left(finish: Finish, left: tuple[int, int]) -> Finish:
+    """Say beside how a run ended how many of its processes had to be ended for it, and how many could not be."""
+    behind, unmoved = left
+    if behind > unmoved:
+        finish.detail["left_behind"] = behind - unmoved
+    if unmoved:
+        finish.detail["left_running"] = unmoved
     return finish
 
 

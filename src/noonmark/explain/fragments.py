@@ -181,9 +181,15 @@ def late_lines(scene: Scene) -> tuple[str, ...]:
     return (voice.say("line_late", number=attempt.number, at=voice.moment(at), mark=mark),)
 
 
+_LEFT = (("line_left", "left_behind"), ("line_left_running", "left_running"))
+"""What is said of which count in the detail of a run; ``left`` there is how many tries there are yet."""
+
+
 def left_lines(scene: Scene) -> tuple[str, ...]:
     """Say that the process of the last try ended and left others behind: what they were doing was cut off."""
-    left = scene.detail().get("left")
-    if not isinstance(left, int) or isinstance(left, bool) or left <= 0:
-        return ()
-    return (scene.voice.say("line_left", count=left),)
+    counted = [(line, scene.detail().get(name)) for line, name in _LEFT]
+    return tuple(
+        scene.voice.say(line, count=count)
+        for line, count in counted
+        if isinstance(count, int) and not isinstance(count, bool) and count > 0
+    )

@@ -29,6 +29,13 @@ MORE_MESSAGES: dict[str, tuple[str, str]] = {
         ),
         "它的进程结束时还留下由它启动的 {count} 个进程，已随运行一并结束。要继续存活的程序需要自己的会话（setsid）",
     ),
+    "line_left_running": (
+        (
+            "Its process ended and left {count} behind that could not be ended, for another user runs them; they may be "
+            "at work yet"
+        ),
+        "它的进程结束时还留下 {count} 个无法结束的进程（属于别的用户），可能仍在工作",
+    ),
     "late_over": (".", "。"),
     "late_mark": (
         ". Where that is what was wanted: noonmark mark {run} done --reason WHY",

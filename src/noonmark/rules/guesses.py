@@ -186,12 +186,13 @@ def _schedule(text: str) -> Hint:
     try:
         cron.parse_cron(text, "UTC")
     except ValueError:
-        from noonmark.core import cronborrowed  # rare, and it costs start-up time
+        from noonmark.core import cronborrowed, crondialects  # rare, and it costs start-up time
 
         found = cronborrowed.meant(text)
-        if found is not None and (found.every or found.cron):
-            told = f"every: {found.every}" if found.every else f'cron: "{found.cron}", tz: {found.tz or ".."}'
-            return (f"{{{told}}}",) * 2
+        if found is not None and found.every:
+            return (f"{{every: {found.every.replace(' with anchor:', ', anchor:')}}}",) * 2
+        if found is not None and (written := crondialects.writable(found.cron)):
+            return (f'{{cron: "{written}", tz: {found.tz or ".."}}}',) * 2
         usual = '{cron: "0 9 * * MON-FRI", tz: ..}, {every: 5m}, {at: "2026-12-01T09:00", tz: ..}'
         return f"{usual} or manual", f"{usual} 或 manual"
     return (f'{{cron: "{text}", tz: ..}}',) * 2

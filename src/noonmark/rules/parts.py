@@ -61,8 +61,8 @@ def moment(value: str | datetime, tz: str, path: Path, say: Say) -> str:
             raise ValueError("it is neither a text nor a datetime")
         if isinstance(value, str) and len(value.strip()) <= 10:
             raise ValueError("it has no time of day")
-        if isinstance(value, str) and (zone := re.search(r"\d\s+([A-Za-z_]+(?:/[A-Za-z0-9_+\-]+)*)\s*$", value)):
-            raise ValueError(f"the zone goes into its own field, tz: {zone[1]}")
+        if isinstance(value, str) and (zone := _zone_behind(value)):
+            raise ValueError(f"the zone goes into its own field, tz: {zone}")
         when = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
     except (ValueError, OverflowError) as error:
         say(path, "bad_moment", value=str(value)[:60], error=str(error))
@@ -73,6 +73,20 @@ def moment(value: str | datetime, tz: str, path: Path, say: Say) -> str:
         say(path, "at_without_tz", value=str(value))
         return ""
     return when.isoformat()
+
+
+def _zone_behind(text: str) -> str:
+    """Return the zone that stands behind a moment, empty where none does: it may be AM or PM."""
+    match = re.search(r"\d\s+([A-Za-z_]+(?:/[A-Za-z0-9_+\-]+)*)\s*$", text)
+    if match is None:
+        return ""
+    try:
+        times.zone(match[1])
+    except ValueError:
+        from noonmark.core import zonenames  # rare, and it costs start-up time
+
+        return zonenames.meant(match[1])
+    return match[1]
 
 
 def every(period: Length, anchor: str | datetime | None, tz: str, path: Path, say: Say) -> Every:

@@ -88,6 +88,31 @@ def test_the_words_of_another_scheduler_are_refused_with_the_words_that_say_it_h
     assert any("\u4e00" <= character <= "\u9fff" for character in chinese)
 
 
+@pytest.mark.parametrize(
+    ("moment", "zone"),
+    [("2027-01-01 09:00 PM", ""), ("2027-01-01T09:00 Uhr", ""), ("2027-01-01 09:00 JST", "Asia/Tokyo")],
+)
+def test_what_stands_behind_a_moment_is_told_as_its_zone_only_where_it_is_one(moment: str, zone: str) -> None:
+    said = refused(f'at: "{moment}"\ntz: UTC').text()
+    assert ("goes into its own field" in said) is bool(zone)
+    assert f"tz: {zone}" in said if zone else "tz: " not in said
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    ["crontab(minute=0, hour='22-4')", "R/2026-01-01T00:00:00Z/PT1H", "Mon..Fri 09:00 Europe/Berlin", "every 5 minutes",
+     "CronTrigger(month=2, day=30)", "crontab(minute=90)"],
+)  # fmt: skip
+def test_a_schedule_that_is_told_can_be_written(schedule: str) -> None:
+    told = re.search(r"; write (\{.*?\})(?:\.$|, \{every)", refused(f'schedule: "{schedule}"').text())
+    assert told is not None
+    fields = told[1].replace("tz: ..", "tz: UTC")
+    (job,) = loader.loads(
+        f"version: 1\njobs:\n  tool:\n    reason: a test\n    command: [x]\n    schedule: {fields}\n"
+    ).jobs
+    assert job.is_series
+
+
 def test_a_file_with_the_line_ends_of_windows_is_the_same_file() -> None:
     text = (
         "version: 1\ndefaults: {tz: Europe/Berlin}\njobs:\n  backup:\n    reason: a test\n    cron: 0 3 * * *\n"
