@@ -134,6 +134,8 @@ class LifeCycle(Watch):
         shortest = min(rule.job.retry.base for rule in rules)
         self._waits += 1
         failed_at = self._failed_at.get((before.id, before.fence), before.started_at or 0)
-        self._too_short += due_at < failed_at + shortest and before.not_after is None
+        # What a worker takes for the store's time is behind it by as long as an answer travels, in quiet times, too.
+        earliest = failed_at + shortest - self.world.plan.latency
+        self._too_short += due_at < earliest and before.not_after is None
         if all(failures > rule.job.retry.max for rule in rules):
             self.blame("I7", f"r{before.id} of {before.job} is tried again after {failures} failures")
