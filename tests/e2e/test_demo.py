@@ -88,7 +88,9 @@ def test_the_demo_kills_a_worker_and_proves_that_nothing_was_lost(tmp_path: Path
     assert due is not None, told
     assert int(due[1]) == int(due[2]) >= 25
     plain = json.loads(out)
-    assert (plain["v"], plain["proved"], len(plain["killed"]), plain["takeovers"]) == (1, True, 1, 1), out
+    assert (plain["v"], plain["proved"], len(plain["killed"])) == (1, True, 1), out
+    # At least the long run; what else the killed worker had just begun is taken over as well.
+    assert plain["takeovers"] == plain["verify"]["outcomes"]["taken_over"] >= 1, out
     assert (plain["verify"]["due"], plain["verify"]["ran_twice"]) == (int(due[1]), 0)
     assert any("why answer_run --key answer:run-" in command for command in plain["next"])
     counts = re.search(r"that is (.+): one line each above", told)
