@@ -89,8 +89,8 @@ def test_the_demo_kills_a_worker_and_proves_that_nothing_was_lost(tmp_path: Path
     assert int(due[1]) == int(due[2]) >= 25
     plain = json.loads(out)
     assert (plain["v"], plain["proved"], len(plain["killed"])) == (1, True, 1), out
-    # At least the long run; what else the killed worker had just begun is taken over as well.
-    assert plain["takeovers"] == plain["verify"]["outcomes"]["taken_over"] >= 1, out
+    # At least the long run; what else the killed worker had just begun is taken over as well, and may be open yet.
+    assert 1 <= plain["verify"]["outcomes"]["taken_over"] <= plain["takeovers"], out
     assert (plain["verify"]["due"], plain["verify"]["ran_twice"]) == (int(due[1]), 0)
     assert any("why answer_run --key answer:run-" in command for command in plain["next"])
     counts = re.search(r"that is (.+): one line each above", told)
