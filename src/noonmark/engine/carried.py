@@ -51,9 +51,8 @@ async def _await(value: Awaitable[Any]) -> Any:
 def _begun(value: Any) -> Any:
     is_new = inspect.isgenerator(value) and inspect.getgeneratorstate(value) == inspect.GEN_CREATED
     code = value.gi_code if is_new else value.ag_code if inspect.isasyncgen(value) else None
-    if (
-        code is not None and code.co_name != "<genexpr>"
-    ):  # an expression is a result, a function that yields is the work
+    # A generator expression is a result; a function that yields is the work, and none of it was done.
+    if code is not None and code.co_name != "<genexpr>":
         raise DoNotRetry(
             f"{code.co_name} is a generator, so calling it ran no line of it; return a value instead of yielding, "
             "or go through it in a function of its own"

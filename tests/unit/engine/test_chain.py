@@ -67,6 +67,14 @@ class Desk:
             worker.settle(self.request(), name, [make_end(row, Event.SUCCEED) for row in started])
         return [row.key for row in started]
 
+    def two_that_live(self) -> tuple[ChainedStore, ChainedStore]:
+        """Return w1 and w2, who were heard of and have proved themselves."""
+        first, second = self.worker("w1"), self.worker("w2")
+        for name, worker in (("w1", first), ("w2", second)):
+            worker.heartbeat(make_worker(name), TTL)
+            self.run(worker, name)
+        return first, second
+
     def forget(self) -> Callable[[], None]:
         """Return what puts the store back to how it is now."""
         kept, answers = copy.deepcopy(self.store._tables), dict(self.store._answers)
@@ -327,10 +335,7 @@ def test_after_a_change_of_server_nobody_starts_anything_before_all_who_lived_ha
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     desk = Desk()
-    first, second = desk.worker("w1"), desk.worker("w2")
-    for name, worker in (("w1", first), ("w2", second)):
-        worker.heartbeat(make_worker(name), TTL)
-        desk.run(worker, name)
+    first, second = desk.two_that_live()
     monkeypatch.setattr(proving, "SERVING", "another server")
     desk.add("a")
     assert desk.run(second, "w2") == []
@@ -345,10 +350,7 @@ def test_what_was_granted_without_an_answer_is_heard_of_although_others_have_to_
 ) -> None:
     """The keeper's thread may have proved itself before the take is asked again; the lease would be nobody's."""
     desk = Desk()
-    first, second = desk.worker("w1"), desk.worker("w2")
-    for name, worker in (("w1", first), ("w2", second)):
-        worker.heartbeat(make_worker(name), TTL)
-        desk.run(worker, name)
+    _, second = desk.two_that_live()
     desk.add("a")
     desk.clock.advance(SECOND)
     granted: list[Any] = []

@@ -178,6 +178,17 @@ def test_an_alert_goes_on_past_more_newer_failures_of_others_than_one_page_holds
     assert [alert.occurrence_id for alert in store.tallies().open_alerts] == [old]
 
 
+SERIES: dict[str, Any] = {"origin": Origin.SCHEDULE, "frontier": True, "claim": False}
+
+
+def _begin_series(store: RedisStore) -> int:
+    """Declare a job, make its first moment due, and return the store's time."""
+    now = store.now()
+    store.activate("a", [make_activation("job", effective_at=now)], actor="ada")
+    store.add("first", [make_caller_row("first", at=now - 1, **SERIES)])
+    return now
+
+
 @pytest.mark.parametrize("asked", [{"open_only": True}, {"frontier_only": True}, {"open_only": True, "job": "job"}])
 @pytest.mark.parametrize("page", [{}, {"after_id": 0}], ids=["by moment", "by number"])
 def test_what_moves_on_while_it_is_read_leaves_no_gap(
@@ -185,10 +196,7 @@ def test_what_moves_on_while_it_is_read_leaves_no_gap(
 ) -> None:
     """A series has one open row at any moment; a reader who comes between its end and the next one's id saw none."""
     store, other = reopen(), reopen()
-    now = store.now()
-    store.activate("a", [make_activation("job", effective_at=now)], actor="ada")
-    series: dict[str, Any] = {"origin": Origin.SCHEDULE, "frontier": True, "claim": False}
-    store.add("first", [make_caller_row("first", at=now - 1, **series)])
+    now = _begin_series(store)
     read, has_moved = store.read, False
 
     def slow(script: str, about: object) -> Any:
@@ -197,7 +205,7 @@ def test_what_moves_on_while_it_is_read_leaves_no_gap(
             has_moved = True
             (row,) = other.take("t", "w1", limit=1, runnable={}, look_lease=LEASE).rows
             other.settle("s", "w1", [make_end(row, Event.SKIP)])
-            other.add("second", [make_caller_row("second", at=now, **series)])
+            other.add("second", [make_caller_row("second", at=now, **SERIES)])
         return read(script, about)
 
     monkeypatch.setattr(store, "read", slow)
@@ -210,10 +218,7 @@ def test_a_frontier_that_is_handed_on_while_it_is_read_is_no_second_one(
 ) -> None:
     """The row that was the next moment of its series is open still; its successor is the next moment now."""
     store, other = reopen(), reopen()
-    now = store.now()
-    store.activate("a", [make_activation("job", effective_at=now)], actor="ada")
-    series: dict[str, Any] = {"origin": Origin.SCHEDULE, "frontier": True, "claim": False}
-    store.add("first", [make_caller_row("first", at=now - 1, **series)])
+    now = _begin_series(store)
     read, has_moved = store.read, False
 
     def slow(script: str, about: object) -> Any:
@@ -222,7 +227,7 @@ def test_a_frontier_that_is_handed_on_while_it_is_read_is_no_second_one(
         if script == "rows" and not has_moved:
             has_moved = True
             (row,) = other.take("t", "w1", limit=1, runnable={}, look_lease=LEASE).rows
-            begins = replace(make_start(row), adds=(make_caller_row("second", at=now, **series),))
+            begins = replace(make_start(row), adds=(make_caller_row("second", at=now, **SERIES),))
             assert [done.outcome for done in other.settle("s", "w1", [begins])] == ["applied"]
         return found
 

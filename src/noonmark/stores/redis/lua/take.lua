@@ -209,7 +209,8 @@ if moved_back or #woken > 0 or still_asleep > 0 or buried > 0 then
 end
 local ids = due_ids()
 if #ids == 0 then
-  if is_repeat or meta_changed.behind then  -- the clock was set back, and somebody must count the five seconds
+  -- What a repeat was answered is kept; and where the clock was set back, somebody must count the five seconds.
+  if is_repeat or meta_changed.behind then
     commit()
   end
   local next_moment = still_asleep > 0 and now or next_due()
