@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from noonmark.sim.world import SimWorld
 
 
+PROBES_AWAY, PROBES_LIE = 0.1, 0.2
+"""Shares of the questions whether an effect came about."""
+
+
 def body_of(world: SimWorld, specimen: Specimen) -> Callable[..., Any]:
     """Return the function that a world's workers run for a job."""
     body = specimen.body
@@ -37,7 +41,7 @@ def body_of(world: SimWorld, specimen: Specimen) -> Callable[..., Any]:
                 world.die_here()
             await asyncio.sleep((HOUR if dice.random() < body.hangs else length) / SECOND)
             if body.has_once:
-                await ctx.once("letter", lambda: ledger.write("once:letter"), check=lambda: ledger.has("once:letter"))
+                await ctx.once("letter", lambda: ledger.write("once:letter"), check=lambda: ledger.probe("once:letter"))
             if dice.random() < body.fails:
                 raise RuntimeError("the dice said so")
         except asyncio.CancelledError:
@@ -78,9 +82,17 @@ class _Pen:
             )
         )
 
-    def has(self, phase: str) -> bool:
-        """Find out whether an effect was caused, by whichever attempt."""
-        return any(effect.key == self._ctx.key and effect.phase == phase for effect in self._world.history.effects)
+    def probe(self, phase: str) -> bool:
+        """Ask the outside whether an effect was caused, by whichever attempt; it may not answer, and it may lie."""
+        drawn = random.Random(f"{self._world.seed} probe {self._ctx.key} {self._ctx.attempt}").random()
+        is_there = any(effect.key == self._ctx.key and effect.phase == phase for effect in self._world.history.effects)
+        if drawn < PROBES_AWAY:
+            self._world.struck("probe away")
+            raise RuntimeError("the outside does not answer")
+        if drawn < PROBES_AWAY + PROBES_LIE:
+            self._world.struck("probe lied")
+            return not is_there
+        return is_there
 
     def register(self) -> None:
         """Read the thing outside, which remembers the highest fence it has seen."""
