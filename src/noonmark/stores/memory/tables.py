@@ -46,9 +46,8 @@ class Tables:
     by_identity: dict[tuple[str, str, str], int] = field(default_factory=dict)
     claims: dict[str, list[int]] = field(default_factory=dict)  # key -> claimants, the newest generation last
     facts: dict[str, Fact] = field(default_factory=dict)
-    waits: dict[str, dict[int, int]] = field(
-        default_factory=dict
-    )  # fact -> parked row -> see core.lifecycle.waits_under
+    # fact -> parked row -> number under which it waits, see core.lifecycle.waits_under
+    waits: dict[str, dict[int, int]] = field(default_factory=dict)
     waits_of: dict[int, tuple[str, ...]] = field(default_factory=dict)
     wakes: dict[str, None] = field(default_factory=dict)  # facts that moved and whose waiters may still sleep
     slots: dict[str, tuple[int, Micros]] = field(default_factory=dict)
